@@ -1,0 +1,17 @@
+"""VRAM Plan: will this fine-tuning run fit on that GPU, and if not, what makes it fit?
+
+    >>> from vramplan import Settings, estimate
+    >>> result = estimate(Settings(model="llama-3.1-8b", method="qlora", sequence_length=4096))
+    >>> result.peak_bytes, result.fits
+"""
+
+from vramplan.accountings import estimate
+from vramplan.compare import compare
+from vramplan.curve import curve
+from vramplan.errors import FieldError, SettingsError
+from vramplan.fit import fit
+from vramplan.ledger import Estimate
+from vramplan.settings import Settings
+
+__version__ = "0.1.0"
+__all__ = ["Estimate", "FieldError", "Settings", "SettingsError", "compare", "curve", "estimate", "fit"]

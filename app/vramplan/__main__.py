@@ -1,0 +1,7 @@
+"""`python -m vramplan`."""
+
+import sys
+
+from vramplan.cli import main
+
+sys.exit(main())

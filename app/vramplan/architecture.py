@@ -1,0 +1,118 @@
+"""The shape of a dense decoder and the parameters that follow from it.
+
+Symbols: H hidden_size, L num_layers, n num_attention_heads, k num_kv_heads, d head_dim, Q = n d query_width,
+U = k d kv_width, M intermediate_size, V vocab_size, r rank.
+"""
+
+from dataclasses import dataclass
+
+ATTENTION_PROJECTIONS = 4
+"""Linear maps of one attention block: query, key, value, output."""
+
+MLP_PROJECTIONS = 3
+"""Linear maps of one gated MLP: gate, up, down."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Dimensions of a dense decoder with gated MLP, RMSNorm and no projection biases."""
+
+    hidden_size: int
+    num_layers: int
+    num_attention_heads: int
+    num_kv_heads: int
+    head_dim: int
+    intermediate_size: int
+    vocab_size: int
+    tied_embeddings: bool
+    query_key_norms: bool = False
+
+    @property
+    def query_width(self) -> int:
+        """Q: width of all query heads together."""
+        return self.num_attention_heads * self.head_dim
+
+    @property
+    def kv_width(self) -> int:
+        """U: width of all key (or value) heads together."""
+        return self.num_kv_heads * self.head_dim
+
+
+def linear_parameters(
+    *, num_layers: int, hidden_size: int, query_width: int, kv_width: int, intermediate_size: int
+) -> int:
+    """Parameters of the dense linear maps in all layers: the ones a 4-bit base quantises.
+
+    Shapes per layer: query (Q, H), key (U, H), value (U, H), output (H, Q), gate (M, H), up (M, H), down (H, M).
+    Source: planning formula, D. Not counted: embeddings, output head, norms.
+    """
+    query_and_output = 2 * hidden_size * query_width
+    key_and_value = 2 * hidden_size * kv_width
+    mlp = MLP_PROJECTIONS * hidden_size * intermediate_size
+    return num_layers * (query_and_output + key_and_value + mlp)
+
+
+def embedding_parameters(*, vocab_size: int, hidden_size: int, tied_embeddings: bool) -> int:
+    """Parameters of the token embedding (V, H) and, unless tied to it, the output head (V, H).
+
+    Source: planning formula, t V H.
+    """
+    matrices = 1 if tied_embeddings else 2
+    return matrices * vocab_size * hidden_size
+
+
+def norm_parameters(*, num_layers: int, hidden_size: int, head_dim: int, query_key_norms: bool) -> int:
+    """Parameters of the norm weights: two (H) per layer, query and key (d) where the model has them, and the final (H).
+
+    Source: planning formula, L(2H + 2 epsilon d) + H.
+    """
+    query_and_key = 2 * head_dim if query_key_norms else 0
+    return num_layers * (2 * hidden_size + query_and_key) + hidden_size
+
+
+def total_parameters(
+    *,
+    num_layers: int,
+    hidden_size: int,
+    query_width: int,
+    kv_width: int,
+    intermediate_size: int,
+    vocab_size: int,
+    head_dim: int,
+    tied_embeddings: bool,
+    query_key_norms: bool,
+) -> int:
+    """All parameters of the base model: linear maps, embeddings and norms. Source: planning formula, P."""
+    return (
+        linear_parameters(
+            num_layers=num_layers,
+            hidden_size=hidden_size,
+            query_width=query_width,
+            kv_width=kv_width,
+            intermediate_size=intermediate_size,
+        )
+        + embedding_parameters(vocab_size=vocab_size, hidden_size=hidden_size, tied_embeddings=tied_embeddings)
+        + norm_parameters(
+            num_layers=num_layers, hidden_size=hidden_size, head_dim=head_dim, query_key_norms=query_key_norms
+        )
+    )
+
+
+def adapter_parameters(
+    *,
+    rank: int,
+    num_layers: int,
+    hidden_size: int,
+    query_width: int,
+    kv_width: int,
+    intermediate_size: int,
+    mlp_targets: bool,
+) -> int:
+    """Parameters of the low-rank pairs A (r, in) and B (out, r) on every targeted projection of every layer.
+
+    Shapes: query and output in + out = H + Q; key and value H + U; with `mlp_targets` also gate, up, down H + M.
+    Source: Hu et al. 2021 (LoRA), section 4.1; planning formula, R.
+    """
+    attention = 2 * (hidden_size + query_width) + 2 * (hidden_size + kv_width)
+    mlp = MLP_PROJECTIONS * (hidden_size + intermediate_size) if mlp_targets else 0
+    return rank * num_layers * (attention + mlp)

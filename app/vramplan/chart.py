@@ -1,0 +1,128 @@
+"""Where everything in the sequence chart goes, in the user units of its drawing. No words, no colours."""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from vramplan.curve import Point, point
+from vramplan.ledger import Estimate
+from vramplan.units import GIB
+
+WIDTH, HEIGHT = 640, 300
+"""Size of the drawing, in user units."""
+
+LEFT, RIGHT, TOP, BOTTOM = 52, 16, 18, 40
+"""Margins around the plot, for the axis labels, in user units."""
+
+SAMPLES = 64
+"""Evenly spaced lengths the curve is drawn through; a divisor of every power of two that can end the axis."""
+
+SHORTEST_AXIS = 1_024
+"""Tokens the horizontal axis spans at least."""
+
+MOST_Y_TICKS = 5
+"""Ticks on the memory axis at the most."""
+
+TICK_STEPS = (1, 2, 5)
+"""Leading digits of a round tick step."""
+
+DECIMAL_BASE = 10
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One place in the drawing and the point of the curve it stands for."""
+
+    x: float
+    y: float
+    point: Point
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A labelled place on an axis: its coordinate, and the tokens or GiB it stands for."""
+
+    at: float
+    value: int
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The sequence chart, laid out. `samples` is in order of length and holds the current and the crossing mark."""
+
+    samples: tuple[Mark, ...]
+    current: Mark
+    crossing: Mark | None
+    budget_y: float
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+
+    @property
+    def current_index(self) -> int:
+        """Place of the current mark among the samples."""
+        return self.samples.index(self.current)
+
+
+def layout(current: Estimate, *, longest_fitting: int | None) -> Chart:
+    """Lay out peak memory from the shortest sequence to a length well past both the current one and the crossing.
+
+    The crossing is the longest sequence that fits, left out where the axis or the model's cap ends before it.
+    """
+    settings = current.settings
+    cap = settings.max_sequence_length
+    span = axis_end(settings.sequence_length, longest_fitting, cap)
+    crossing = longest_fitting if longest_fitting is not None and longest_fitting < min(span, cap) else None
+    lengths = {max(1, span * step // SAMPLES) for step in range(SAMPLES + 1)} | {settings.sequence_length}
+    if crossing:
+        lengths.add(crossing)
+    points = [point(settings, length) for length in sorted(lengths)]
+    ticks = memory_ticks(max(points[-1].peak_bytes, current.budget_bytes))
+    top = ticks[-1] * GIB
+
+    def x_of(tokens: int) -> float:
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * tokens / span, 1)
+
+    def y_of(amount: int) -> float:
+        return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * amount / top, 1)
+
+    marks = tuple(Mark(x_of(each.sequence_length), y_of(each.peak_bytes), each) for each in points)
+    by_length = {mark.point.sequence_length: mark for mark in marks}
+    return Chart(
+        samples=marks,
+        current=by_length[settings.sequence_length],
+        crossing=by_length.get(crossing),
+        budget_y=y_of(current.budget_bytes),
+        x_ticks=tuple(Tick(x_of(tokens), tokens) for tokens in (0, span // 4, span // 2, span * 3 // 4, span)),
+        y_ticks=tuple(Tick(y_of(gib * GIB), gib) for gib in ticks),
+    )
+
+
+def axis_end(current: int, longest_fitting: int | None, cap: int) -> int:
+    """Tokens at the end of the horizontal axis: a power of two past the current length and the crossing, or the cap.
+
+    A power of two changes seldom, so the curve does not jump while a number is typed.
+    """
+    wanted = max(2 * current, (longest_fitting or 1) * 5 // 4, SHORTEST_AXIS)
+    end = SHORTEST_AXIS
+    while end < wanted:
+        end *= 2
+    return max(min(end, cap), SAMPLES)
+
+
+def memory_ticks(top_bytes: int) -> list[int]:
+    """Round GiB values from 0 to the first one at or above `top_bytes`, few enough to read."""
+    top = -(-top_bytes // GIB)
+    magnitude = 1
+    while True:
+        for step in TICK_STEPS:
+            if step * magnitude * MOST_Y_TICKS >= top:
+                size = step * magnitude
+                return list(range(0, top + size, size)) if top % size else list(range(0, top + 1, size))
+        magnitude *= DECIMAL_BASE
+
+
+def nearest_sample(chart: Chart, x: float) -> int:
+    """Index of the sample closest to a horizontal place in the drawing."""
+    places = [mark.x for mark in chart.samples]
+    right = min(bisect_left(places, x), len(places) - 1)
+    left = max(right - 1, 0)
+    return left if x - places[left] <= places[right] - x else right

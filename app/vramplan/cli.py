@@ -1,0 +1,120 @@
+"""The command `vramplan`: the same settings as the page, as flags; tables for people, JSON for programs.
+
+Exit status: 0 the run fits, 1 it does not, 2 the input cannot be used.
+"""
+
+import argparse
+import os
+import sys
+
+from vramplan import tables
+from vramplan.accountings import estimate
+from vramplan.compare import compare
+from vramplan.curve import curve
+from vramplan.errors import SettingsError
+from vramplan.fields import FIELDS, SECTIONS, Choice, ExactDecimal, Field
+from vramplan.fit import fit
+from vramplan.ledger import Estimate
+from vramplan.link import read_query, to_query, unused_notices
+from vramplan.settings import parse
+
+FITS, DOES_NOT_FIT, BAD_INPUT = 0, 1, 2
+"""Exit statuses."""
+
+COMMANDS = {
+    "estimate": "estimated peak per GPU, by component",
+    "fit": "largest batch, longest sequence, single changes, smallest GPU class",
+    "curve": "peak against sequence length",
+    "compare": "the same run with full fine-tuning, LoRA and QLoRA",
+    "link": "the query string that opens this run in the page",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    options = _parser().parse_args(arguments)
+    link = read_query(options.link or "")
+    flags = {field.name: getattr(options, field.name) for field in FIELDS if getattr(options, field.name) is not None}
+    texts = link.texts | flags
+    try:
+        current = estimate(parse(texts, version=link.version))
+    except SettingsError as problem:
+        for error in problem.errors:
+            print(f"vramplan: --{_flag(error.field)}: {error.message}", file=sys.stderr)
+        return BAD_INPUT
+    for notice in (*link.dropped, *unused_notices(texts, version=link.version)):
+        print(f"vramplan: note: {notice}", file=sys.stderr)
+    try:
+        print(_json(options.command, current) if options.json else _text(options.command, current), flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FITS if current.fits else DOES_NOT_FIT
+
+
+def _text(command: str, current: Estimate) -> str:
+    settings = current.settings
+    if command == "estimate":
+        return tables.estimate_table(current)
+    if command == "fit":
+        return tables.fit_table(current, fit(settings))
+    if command == "curve":
+        return tables.curve_table(current, curve(settings))
+    if command == "compare":
+        return tables.compare_table(current)
+    return f"?{to_query(settings)}"
+
+
+def _json(command: str, current: Estimate) -> str:
+    from vramplan import documents  # pydantic takes longer to load than everything else together
+
+    settings = current.settings
+    content = {
+        "estimate": lambda: current,
+        "fit": lambda: fit(settings),
+        "curve": lambda: curve(settings),
+        "compare": lambda: compare(settings),
+        "link": lambda: settings,
+    }
+    return documents.DOCUMENTS[command].of(content[command]()).to_json()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="vramplan",
+        description="Will this LLM fine-tuning run fit on that GPU, and if not, what makes it fit?",
+        epilog="Exit status: 0 the run fits, 1 it does not, 2 the input cannot be used.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, purpose in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=purpose,
+            description=f"{purpose[0].upper()}{purpose[1:]}.",
+            usage=f"vramplan {name} [--link URL] [--json] [--SETTING VALUE ...]",
+            allow_abbrev=False,
+        )
+        command.add_argument("--link", metavar="URL", help="start from a shared link; flags change what it says")
+        command.add_argument("--json", action="store_true", help="print JSON instead of a table")
+        groups = {section: command.add_argument_group(label) for section, label in SECTIONS.items()}
+        for field in FIELDS:
+            groups[field.section].add_argument(f"--{_flag(field.name)}", metavar=_metavar(field), help=_help(field))
+    return parser
+
+
+def _flag(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _metavar(field: Field) -> str:
+    if isinstance(field.kind, Choice):
+        return "CHOICE"
+    return "NUMBER" if isinstance(field.kind, ExactDecimal) else "N"
+
+
+def _help(field: Field) -> str:
+    if isinstance(field.kind, Choice):
+        span = ", ".join(option.value for option in field.kind.options)
+    else:
+        span = f"{field.kind.minimum} to {field.kind.maximum}"
+    condition = f"; {field.condition}" if field.condition else ""
+    return f"{field.hint} ({span}{condition})".replace("%", "%%")

@@ -1,0 +1,46 @@
+"""Bytes per value and the other fixed numbers of the accountings, each with its unit and source."""
+
+from fractions import Fraction
+
+from vramplan.units import GIB
+
+BF16_BYTES = 2
+"""Bytes per bfloat16 value: 16 bits."""
+
+FP32_BYTES = 4
+"""Bytes per float32 value: 32 bits (IEEE 754)."""
+
+INT8_BYTES = 1
+"""Bytes per 8-bit value: one quantised optimizer moment, or one first-level quantised scale."""
+
+NF4_BYTES = Fraction(1, 2)
+"""Bytes per 4-bit NormalFloat value. Source: Dettmers et al. 2023 (QLoRA), section 3."""
+
+NF4_BLOCK_SIZE = 64
+"""Weights that share one scale. Source: QLoRA, section 3, double quantization."""
+
+NF4_SCALE_GROUP_SIZE = 256
+"""First-level scales that share one second-level float32 scale. Source: QLoRA, section 3, double quantization."""
+
+NF4_DOUBLE_QUANTIZED_BYTES = (
+    NF4_BYTES
+    + Fraction(INT8_BYTES, NF4_BLOCK_SIZE)
+    + Fraction(FP32_BYTES, NF4_BLOCK_SIZE * NF4_SCALE_GROUP_SIZE)
+)
+"""Bytes per quantised weight with its share of both levels of scales: 0.515869140625."""
+
+ADAM_MOMENTS = 2
+"""Running statistics AdamW keeps per trainable parameter: first and second moment. Source: Loshchilov and Hutter 2019."""
+
+LAYER_ACTIVATION_BYTES = 34
+"""Bytes per token and hidden unit that one transformer layer keeps for backward, without the attention scores.
+
+Source: Korthikanti et al. 2022, section 4.1, equation 1 (16-bit activations, no parallelism)."""
+
+ATTENTION_SCORE_BYTES = 5
+"""Bytes per attention head and pair of tokens that conventional attention keeps for backward: softmax output 2,
+dropout mask 1, dropout output 2. Source: Korthikanti et al. 2022, section 4.1, equation 1."""
+
+FIXED_ALLOWANCE_BYTES = 2 * GIB
+"""Bytes set aside for the CUDA context, library workspaces and allocator slack: a planning provision, not a
+measurement. Source: planning formula, constant term."""

@@ -1,0 +1,204 @@
+"""The JSON documents that leave the estimator, described by pydantic models with a published JSON Schema.
+
+Loaded only where a document is made: pydantic is not on the way to the first number.
+"""
+
+from decimal import Decimal
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+
+from vramplan import units
+from vramplan.curve import Curve
+from vramplan.fields import FIELDS
+from vramplan.fit import Fit, Limit
+from vramplan.ledger import Estimate
+from vramplan.link import to_query
+from vramplan.settings import Settings
+
+Setting = bool | int | Annotated[Decimal, PlainSerializer(units.plain_decimal, return_type=str)] | str
+"""A setting's value: yes/no, whole number, choice, or an exact decimal, which is written as a string."""
+
+Bytes = Annotated[int, Field(description="Whole bytes")]
+
+
+class Document(BaseModel):
+    """A document with exactly the keys its model names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def to_json(self) -> str:
+        """The document as indented JSON text."""
+        return self.model_dump_json(indent=2)
+
+
+class ParametersDocument(Document):
+    """Parameter counts of the model."""
+
+    total: int
+    trainable: int
+
+
+class TermDocument(Document):
+    """One row of the ledger."""
+
+    name: str
+    bytes: Bytes
+
+
+def _settings(settings: Settings) -> dict[str, Setting]:
+    values = {field.name: getattr(settings, field.name) for field in FIELDS}
+    known = {name: value for name, value in values.items() if value is not None}
+    return known | ({"gpu": int(settings.gpu)} if settings.gpu.isdecimal() else {})
+
+
+class EstimateDocument(Document):
+    """The estimated peak of one run, by term, against its budget."""
+
+    accounting: str
+    settings: dict[str, Setting]
+    parameters: ParametersDocument
+    terms: list[TermDocument]
+    peak_bytes: Bytes
+    budget_bytes: Bytes
+    headroom_bytes: int = Field(description="Budget less peak in bytes; negative is a shortfall")
+    fits: bool
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> Self:
+        """The document of an estimate."""
+        return cls(
+            accounting=estimate.accounting,
+            settings=_settings(estimate.settings),
+            parameters=ParametersDocument(
+                total=estimate.parameters.total, trainable=estimate.parameters.trainable
+            ),
+            terms=[TermDocument(name=term.name, bytes=term.bytes) for term in estimate.terms],
+            peak_bytes=estimate.peak_bytes,
+            budget_bytes=estimate.budget_bytes,
+            headroom_bytes=estimate.headroom_bytes,
+            fits=estimate.fits,
+        )
+
+
+class LimitDocument(Document):
+    """The largest value that fits; null when nothing does."""
+
+    value: int | None
+    at_cap: bool
+
+    @classmethod
+    def of(cls, limit: Limit) -> Self:
+        """The document of a search result."""
+        return cls(value=limit.value, at_cap=limit.at_cap)
+
+
+class AlternativeDocument(Document):
+    """One changed setting and what it does to the peak."""
+
+    change: dict[str, Setting]
+    peak_bytes: Bytes
+    difference_bytes: int = Field(description="Changed peak less current peak in bytes; negative is a saving")
+    fits: bool
+
+
+class SmallestGpuDocument(Document):
+    """The smallest GPU class that holds the run."""
+
+    gpu: int = Field(description="Nominal capacity in GiB, as the setting gpu takes it")
+    budget_bytes: Bytes
+    headroom_bytes: Bytes
+
+
+class FitDocument(Document):
+    """What fits around one run."""
+
+    largest_micro_batch: LimitDocument
+    longest_sequence: LimitDocument
+    alternatives: list[AlternativeDocument]
+    smallest_gpu: SmallestGpuDocument | None
+
+    @classmethod
+    def of(cls, found: Fit) -> Self:
+        """The document of the answers."""
+        smallest = found.smallest_gpu
+        return cls(
+            largest_micro_batch=LimitDocument.of(found.largest_micro_batch),
+            longest_sequence=LimitDocument.of(found.longest_sequence),
+            alternatives=[
+                AlternativeDocument(
+                    change=each.change,
+                    peak_bytes=each.peak_bytes,
+                    difference_bytes=each.difference_bytes,
+                    fits=each.fits,
+                )
+                for each in found.alternatives
+            ],
+            smallest_gpu=smallest
+            and SmallestGpuDocument(
+                gpu=smallest.gpu.capacity_gib,
+                budget_bytes=smallest.gpu.budget_bytes,
+                headroom_bytes=smallest.headroom_bytes,
+            ),
+        )
+
+
+class PointDocument(Document):
+    """One point of the sequence curve."""
+
+    sequence_length: int
+    peak_bytes: Bytes
+    fits: bool
+
+
+class CurveDocument(Document):
+    """Peak against sequence length."""
+
+    settings: dict[str, Setting]
+    budget_bytes: Bytes
+    points: list[PointDocument]
+
+    @classmethod
+    def of(cls, curve: Curve) -> Self:
+        """The document of a curve."""
+        return cls(
+            settings=_settings(curve.settings),
+            budget_bytes=curve.settings.budget_bytes,
+            points=[
+                PointDocument(sequence_length=each.sequence_length, peak_bytes=each.peak_bytes, fits=each.fits)
+                for each in curve.points
+            ],
+        )
+
+
+class CompareDocument(Document):
+    """The same run under each training method."""
+
+    methods: list[EstimateDocument]
+
+    @classmethod
+    def of(cls, estimates: tuple[Estimate, ...]) -> Self:
+        """The document of a comparison."""
+        return cls(methods=[EstimateDocument.of(each) for each in estimates])
+
+
+class LinkDocument(Document):
+    """The query string that opens a run in the page."""
+
+    query: str
+    settings: dict[str, Setting]
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The document of a link."""
+        return cls(query=to_query(settings), settings=_settings(settings))
+
+
+DOCUMENTS: dict[str, type[Document]] = {
+    "estimate": EstimateDocument,
+    "fit": FitDocument,
+    "curve": CurveDocument,
+    "compare": CompareDocument,
+    "link": LinkDocument,
+}
+"""Every document by the command that prints it."""

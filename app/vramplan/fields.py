@@ -1,0 +1,307 @@
+"""The one table of settings: what each may be, how it is named to people, and when it applies.
+
+Parsing, checking, the form, the flags and the keys of a link all come from this table.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from vramplan.catalogue import CUSTOM, gpu_classes, presets
+from vramplan.units import UNIT_LABELS
+
+MAX_CUSTOM_SEQUENCE_LENGTH = 131_072
+"""Longest sequence a custom decoder is estimated for, in tokens: that of the Llama presets."""
+
+MIN_BUDGET_GIB, MAX_BUDGET_GIB = 1, 2_048
+"""Accepted custom budget per GPU, in GiB."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One choice of a setting: its value in links and flags, its label, and a hint where the label does not say enough."""
+
+    value: str
+    label: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting that takes one of a few values."""
+
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True)
+class WholeNumber:
+    """A setting that takes a whole number in a closed range."""
+
+    minimum: int
+    maximum: int
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class ExactDecimal:
+    """A setting that takes a plain decimal, kept exactly as typed, in a closed range."""
+
+    minimum: str
+    maximum: str
+    unit: str = ""
+
+
+Kind = Choice | WholeNumber | ExactDecimal
+
+
+def always(values: Mapping[str, object]) -> bool:
+    """Applies whatever else is chosen."""
+    return True
+
+
+def with_custom_model(values: Mapping[str, object]) -> bool:
+    """Applies when the dimensions are typed in."""
+    return values.get("model") == CUSTOM
+
+
+def with_adapters(values: Mapping[str, object]) -> bool:
+    """Applies when low-rank adapters are trained."""
+    return values.get("method") in ("lora", "qlora")
+
+
+def with_custom_budget(values: Mapping[str, object]) -> bool:
+    """Applies when the memory budget is typed in."""
+    return values.get("gpu") == CUSTOM
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting.
+
+    name: key in Python, links and (with dashes) flags. section: group it is shown in. applies: from the values chosen
+    so far. condition: the same in words. kept: a valid value is kept while it does not apply, because a comparison
+    still uses it.
+    """
+
+    name: str
+    kind: Kind
+    label: str
+    hint: str
+    section: str
+    applies: Callable[[Mapping[str, object]], bool] = always
+    condition: str = ""
+    kept: bool = False
+
+
+SECTIONS = {
+    "model": "Model",
+    "method": "Training method",
+    "gpu": "GPU memory",
+    "batch": "Batch and sequence",
+    "memory": "Memory savers",
+    "advanced": "Advanced",
+}
+"""Groups of settings, in the order they are shown."""
+
+
+def _model_options() -> tuple[Option, ...]:
+    known = tuple(Option(preset.name, preset.label) for preset in presets().values())
+    return known + (Option(CUSTOM, "Custom dense decoder"),)
+
+
+def _gpu_options() -> tuple[Option, ...]:
+    classes = (
+        Option(gpu.name, f"{gpu.capacity_gib} GiB", "e.g. " + ", ".join(gpu.cards)) for gpu in gpu_classes().values()
+    )
+    return (*classes, Option(CUSTOM, "Custom budget"))
+
+
+def _dimension(name: str, maximum: int, label: str, hint: str) -> Field:
+    kind = WholeNumber(1, maximum)
+    return Field(name, kind, label, hint, "model", applies=with_custom_model, condition="only with model=custom")
+
+
+YES_NO = Choice((Option("true", "Yes"), Option("false", "No")))
+
+FIELDS: tuple[Field, ...] = (
+    Field(
+        "accounting",
+        Choice((Option("planning", "Planning formula"),)),
+        "Accounting",
+        "The way memory is counted.",
+        "advanced",
+    ),
+    Field("model", Choice(_model_options()), "Model", "The model you start from.", "model"),
+    _dimension("hidden_size", 1_048_576, "Hidden size", "Width of the residual stream: hidden_size in config.json."),
+    _dimension("num_layers", 1_024, "Layers", "Decoder blocks: num_hidden_layers."),
+    _dimension("num_attention_heads", 4_096, "Attention heads", "Query heads: num_attention_heads."),
+    _dimension("num_kv_heads", 4_096, "Key/value heads", "num_key_value_heads; must divide the attention heads."),
+    _dimension("head_dim", 4_096, "Head dimension", "Width of one head; not always hidden size ÷ heads."),
+    _dimension("intermediate_size", 1_048_576, "Intermediate size", "Inner width of the gated MLP: intermediate_size."),
+    _dimension("vocab_size", 4_194_304, "Vocabulary size", "Rows of the embedding table: vocab_size."),
+    Field(
+        "tied_embeddings",
+        YES_NO,
+        "Tied embeddings",
+        "Yes if the output head is the embedding table itself: tie_word_embeddings.",
+        "model",
+        applies=with_custom_model,
+        condition="only with model=custom",
+    ),
+    Field(
+        "method",
+        Choice(
+            (
+                Option("full", "Full", "Every weight is trained."),
+                Option("lora", "LoRA", "Adapters are trained on a frozen 16-bit base."),
+                Option("qlora", "QLoRA", "Adapters are trained on a frozen 4-bit base."),
+            )
+        ),
+        "Method",
+        "What is trained, and how the frozen base is stored.",
+        "method",
+    ),
+    Field(
+        "rank",
+        WholeNumber(1, 256),
+        "Adapter rank",
+        "Inner width r of each adapter pair.",
+        "method",
+        applies=with_adapters,
+        condition="only with method=lora or method=qlora",
+        kept=True,
+    ),
+    Field(
+        "adapter_targets",
+        Choice(
+            (
+                Option("attention", "Attention only", "q, k, v, o"),
+                Option("all-linear", "All linear", "q, k, v, o, gate, up, down"),
+            )
+        ),
+        "Adapter targets",
+        "Projections that get an adapter.",
+        "method",
+        applies=with_adapters,
+        condition="only with method=lora or method=qlora",
+        kept=True,
+    ),
+    Field(
+        "gpu",
+        Choice(_gpu_options()),
+        "GPU memory class",
+        "Nominal capacity of one card. A driver reports a little less.",
+        "gpu",
+    ),
+    Field(
+        "budget",
+        ExactDecimal(str(MIN_BUDGET_GIB), str(MAX_BUDGET_GIB)),
+        "Budget per GPU",
+        "Memory you can use on each card.",
+        "gpu",
+        applies=with_custom_budget,
+        condition="only with gpu=custom",
+    ),
+    Field(
+        "budget_unit",
+        Choice((Option("gib", UNIT_LABELS["gib"], "2³⁰ bytes"), Option("gb", UNIT_LABELS["gb"], "10⁹ bytes"))),
+        "Budget unit",
+        "Changing the unit keeps the bytes.",
+        "gpu",
+        applies=with_custom_budget,
+        condition="only with gpu=custom",
+    ),
+    Field(
+        "replicas",
+        WholeNumber(1, 128, "GPUs"),
+        "GPU replicas",
+        "Data-parallel copies. Each card holds everything, so memory per GPU stays the same.",
+        "gpu",
+    ),
+    Field(
+        "sequence_length",
+        WholeNumber(1, MAX_CUSTOM_SEQUENCE_LENGTH, "tokens"),
+        "Sequence length",
+        "Tokens per sequence as processed, after padding or packing.",
+        "batch",
+    ),
+    Field(
+        "micro_batch",
+        WholeNumber(1, 1_024, "sequences"),
+        "Micro-batch per GPU",
+        "Sequences in one forward pass: per_device_train_batch_size.",
+        "batch",
+    ),
+    Field(
+        "gradient_accumulation_steps",
+        WholeNumber(1, 1_024, "steps"),
+        "Gradient accumulation steps",
+        "Micro-batches per optimizer update. Adds no memory in this estimate.",
+        "advanced",
+    ),
+    Field(
+        "trainable_precision",
+        Choice(
+            (
+                Option("mixed-bf16", "Mixed BF16", "FP32 master weights and gradients"),
+                Option("pure-bf16", "Pure BF16", "BF16 gradients, no master weights"),
+            )
+        ),
+        "Trainable precision",
+        "Which copies exist of each trained weight and its gradient.",
+        "advanced",
+    ),
+    Field(
+        "optimizer",
+        Choice((Option("adamw", "AdamW", "FP32 moments"), Option("adamw-8bit", "8-bit AdamW", "8-bit moments"))),
+        "Optimizer",
+        "Which states are kept for each trained weight.",
+        "advanced",
+    ),
+    Field(
+        "checkpointing",
+        Choice((Option("full", "On", "keep layer inputs, recompute the rest"), Option("none", "Off", "keep everything"))),
+        "Gradient checkpointing",
+        "Saves activations at the price of a second forward pass.",
+        "memory",
+    ),
+    Field(
+        "attention_kernel",
+        Choice(
+            (
+                Option("efficient", "Memory-efficient", "FlashAttention, SDPA: no score matrix is stored"),
+                Option("eager", "Eager", "stores scores for every pair of tokens"),
+            )
+        ),
+        "Attention kernel",
+        "Check that the run really uses it: software can fall back to eager.",
+        "memory",
+    ),
+    Field(
+        "activation_multiplier",
+        ExactDecimal("0.25", "4", "×"),
+        "Activation multiplier",
+        "Scales saved and active activations, not the logits. Set it from a measured run.",
+        "advanced",
+    ),
+    Field(
+        "extra_allowance",
+        ExactDecimal("0", "128", "GiB"),
+        "Extra allowance",
+        "Added to the fixed 2 GiB for allocator, communication or optimizer-step overhead you have seen.",
+        "advanced",
+    ),
+)
+
+BY_NAME = {field.name: field for field in FIELDS}
+
+
+def max_sequence_length(values: Mapping[str, object]) -> int:
+    """Longest sequence length for the chosen model, in tokens."""
+    preset = presets().get(str(values.get("model")))
+    return preset.max_sequence_length if preset else MAX_CUSTOM_SEQUENCE_LENGTH
+
+
+def limits(field: Field, values: Mapping[str, object]) -> tuple[int, int]:
+    """Smallest and largest whole number a WholeNumber field takes, given the other values."""
+    maximum = max_sequence_length(values) if field.name == "sequence_length" else field.kind.maximum
+    return field.kind.minimum, maximum

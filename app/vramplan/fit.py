@@ -1,0 +1,134 @@
+"""What fits: the largest run one setting at a time, and what each single change would do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vramplan.accountings import estimate
+from vramplan.catalogue import GpuClass, gpu_classes
+from vramplan.checks import Value
+from vramplan.fields import BY_NAME
+from vramplan.ledger import Estimate
+from vramplan.settings import Settings
+
+ALTERNATIVE_RANK = 8
+"""Adapter rank offered as a change: the default of the PEFT library's LoraConfig."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The largest value of a setting that fits, None when not even the smallest does; at_cap when the search ended
+    at the largest value that may be asked for."""
+
+    value: int | None
+    at_cap: bool
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One changed setting, and the estimate with it."""
+
+    change: dict[str, Value]
+    estimate: Estimate
+    current_peak_bytes: int
+
+    @property
+    def peak_bytes(self) -> int:
+        """Peak with the change."""
+        return self.estimate.peak_bytes
+
+    @property
+    def difference_bytes(self) -> int:
+        """Peak with the change less the current peak; negative is a saving."""
+        return self.peak_bytes - self.current_peak_bytes
+
+    @property
+    def fits(self) -> bool:
+        """Whether the changed run fits the same budget."""
+        return self.estimate.fits
+
+
+@dataclass(frozen=True)
+class SmallestGpu:
+    """The smallest GPU class that holds the run, and what is left on it."""
+
+    gpu: GpuClass
+    headroom_bytes: int
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Answers to 'what fits'. The two maxima are separate: they need not fit together."""
+
+    largest_micro_batch: Limit
+    longest_sequence: Limit
+    alternatives: tuple[Alternative, ...]
+    smallest_gpu: SmallestGpu | None
+
+
+def fit(settings: Settings) -> Fit:
+    """What fits around one run, each answer holding everything else."""
+    current = estimate(settings)
+    return Fit(
+        largest_micro_batch=largest_micro_batch(settings),
+        longest_sequence=longest_sequence(settings),
+        alternatives=tuple(
+            Alternative(change, estimate(settings.replace(**change)), current.peak_bytes)
+            for change in single_changes(settings)
+        ),
+        smallest_gpu=smallest_gpu(current),
+    )
+
+
+def largest_micro_batch(settings: Settings) -> Limit:
+    """The largest micro-batch that fits at this sequence length."""
+    cap = BY_NAME["micro_batch"].kind.maximum
+    return _largest(cap, lambda value: estimate(settings.varied(micro_batch=value)).fits)
+
+
+def longest_sequence(settings: Settings) -> Limit:
+    """The longest sequence that fits at this micro-batch."""
+    return _largest(
+        settings.max_sequence_length, lambda value: estimate(settings.varied(sequence_length=value)).fits
+    )
+
+
+def smallest_gpu(current: Estimate) -> SmallestGpu | None:
+    """The smallest class of card that holds the estimate, None when no class does."""
+    for gpu in gpu_classes().values():
+        headroom = gpu.budget_bytes - current.peak_bytes
+        if headroom >= 0:
+            return SmallestGpu(gpu, headroom)
+    return None
+
+
+def single_changes(settings: Settings) -> list[dict[str, Value]]:
+    """The changes of one setting that are worth trying, whether or not they are already chosen."""
+    other_methods = [{"method": name} for name in ("qlora", "lora", "full") if name != settings.method]
+    adapters = [{"rank": ALTERNATIVE_RANK}, {"adapter_targets": "attention"}] if settings.trains_adapters else []
+    half = max(1, settings.sequence_length // 2)
+    return [
+        *other_methods,
+        {"optimizer": "adamw-8bit"},
+        {"trainable_precision": "pure-bf16"},
+        {"checkpointing": "full"},
+        {"attention_kernel": "efficient"},
+        *adapters,
+        {"micro_batch": 1},
+        {"sequence_length": half},
+    ]
+
+
+def _largest(cap: int, holds: Callable[[int], bool]) -> Limit:
+    """The largest value from 1 to cap for which `holds`, by bisection; `holds` must not come back once it is lost."""
+    if not holds(1):
+        return Limit(None, False)
+    if holds(cap):
+        return Limit(cap, True)
+    fitting, too_large = 1, cap
+    while too_large - fitting > 1:
+        middle = (fitting + too_large) // 2
+        if holds(middle):
+            fitting = middle
+        else:
+            too_large = middle
+    return Limit(fitting, False)

@@ -1,0 +1,111 @@
+"""The query string of a shared link: a defaults version, and what differs from those defaults."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode
+
+from vramplan.catalogue import current_version, defaults, defaults_by_version
+from vramplan.checks import came, check
+from vramplan.fields import BY_NAME, FIELDS
+from vramplan.settings import Settings, format_settings
+
+VERSION_KEY = "v"
+"""Key that holds the version of the defaults a link was made with."""
+
+MAX_NOTICES = 10
+"""Notices shown for one link; a hostile link may earn thousands."""
+
+MAX_PAIRS = 1_000
+"""key=value pairs of one link that are read."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a link says.
+
+    texts: the text of every setting it gives. version: the defaults that stand for what it leaves out.
+    dropped: a sentence for everything in it that is not a setting.
+    """
+
+    texts: dict[str, str]
+    version: int
+    dropped: tuple[str, ...]
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """A sentence for everything in the link that is not used."""
+        return _at_most([*self.dropped, *unused_notices(self.texts, version=self.version)])
+
+    @property
+    def all_texts(self) -> dict[str, str]:
+        """The text of every setting, given or default."""
+        return defaults(self.version) | self.texts
+
+
+def unused_notices(texts: Mapping[str, str], *, version: int | None = None) -> list[str]:
+    """A sentence for every given setting that the others make meaningless."""
+    unused = check(texts, defaults(version)).unused
+    return [f"{name} is not used: it applies {BY_NAME[name].condition}." for name in unused]
+
+
+def to_query(settings: Settings) -> str:
+    """The shortest query string that gives these settings back, now and under later defaults."""
+    return texts_to_query(format_settings(settings))
+
+
+def texts_to_query(texts: Mapping[str, str]) -> str:
+    """The query string of text as typed, valid or not: a half-typed number survives a reload.
+
+    Fields that do not apply are left out.
+    """
+    values = {name: texts.get(name, default).strip() for name, default in defaults().items()}
+    left_out = check(values, values).unused
+    changed = {
+        field.name: values[field.name]
+        for field in FIELDS
+        if values[field.name] != defaults()[field.name] and field.name not in left_out
+    }
+    return urlencode({VERSION_KEY: current_version()} | changed)
+
+
+def read_query(address: str) -> Link:
+    """Read an address, or a query string with or without its leading '?'.
+
+    Never raises: what cannot be used is named in a notice. Values are not checked here; parse() does that.
+    """
+    before, mark, after = address.partition("?")
+    query = (after if mark else "" if "://" in before else before).partition("#")[0]
+    pairs = parse_qsl(query, keep_blank_values=True, errors="replace")[:MAX_PAIRS]
+    version, notices = _version([value for key, value in pairs if key == VERSION_KEY])
+    texts: dict[str, str] = {}
+    for key, value in pairs:
+        if key == VERSION_KEY:
+            continue
+        if key not in BY_NAME:
+            notices.append(f"The link has a key this calculator does not know: {came(key)}. It was left out.")
+            continue
+        if key in texts:
+            notices.append(f"The link gives {key} more than once; the last one is used: {came(value)}.")
+        texts[key] = value
+    return Link(texts, version, tuple(notices))
+
+
+def _version(given: list[str]) -> tuple[int, list[str]]:
+    """The defaults version a link asks for, and a notice when it is not one of ours."""
+    known = {str(version): version for version in defaults_by_version()}
+    if not given:
+        return current_version(), []
+    if given[-1] in known:
+        return known[given[-1]], []
+    notice = (
+        f"The link’s defaults version must be one of {', '.join(known)}; {came(given[-1])}. "
+        f"Version {current_version()} is used, so settings that the link leaves out may differ from what was meant."
+    )
+    return current_version(), [notice]
+
+
+def _at_most(notices: list[str]) -> tuple[str, ...]:
+    """The first notices, and a count of the rest."""
+    rest = len(notices) - MAX_NOTICES
+    more = [f"{rest} more parts of the link were left out or not used."] if rest > 0 else []
+    return (*notices[:MAX_NOTICES], *more)

@@ -1,0 +1,150 @@
+"""One fine-tuning run: every setting, typed and valid, and the facts that follow from them."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from vramplan import units
+from vramplan.architecture import Architecture
+from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults, gpu_classes, presets
+from vramplan.checks import Value, check
+from vramplan.errors import SettingsError
+from vramplan.fields import BY_NAME, FIELDS, max_sequence_length
+
+
+class UnusedSettingWarning(UserWarning):
+    """A setting was given that the other settings make meaningless."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """A valid fine-tuning run. Every argument is optional; what is left out takes its default.
+
+    Exact decimals (budget, activation_multiplier, extra_allowance) may be given as str, int, Decimal or float; a float
+    counts as the decimal it prints as. Attributes that do not apply are None: dimensions under a model preset, budget
+    and budget_unit under a GPU class. `rank` and `adapter_targets` stay under full fine-tuning, for comparisons.
+
+    Raises SettingsError with a sentence for every field that cannot be used. Warns with UnusedSettingWarning about a
+    setting that does not apply.
+    """
+
+    accounting: str | None = None
+    model: str | None = None
+    hidden_size: int | None = None
+    num_layers: int | None = None
+    num_attention_heads: int | None = None
+    num_kv_heads: int | None = None
+    head_dim: int | None = None
+    intermediate_size: int | None = None
+    vocab_size: int | None = None
+    tied_embeddings: bool | None = None
+    method: str | None = None
+    rank: int | None = None
+    adapter_targets: str | None = None
+    gpu: str | int | None = None
+    budget: Decimal | int | float | str | None = None
+    budget_unit: str | None = None
+    replicas: int | None = None
+    sequence_length: int | None = None
+    micro_batch: int | None = None
+    gradient_accumulation_steps: int | None = None
+    trainable_precision: str | None = None
+    optimizer: str | None = None
+    checkpointing: str | None = None
+    attention_kernel: str | None = None
+    activation_multiplier: Decimal | int | float | str | None = None
+    extra_allowance: Decimal | int | float | str | None = None
+
+    def __post_init__(self) -> None:
+        given = {field.name: getattr(self, field.name) for field in FIELDS}
+        checked = check({name: as_text(value) for name, value in given.items() if value is not None}, defaults())
+        if checked.errors:
+            raise SettingsError(checked.errors)
+        for name in checked.unused:
+            warnings.warn(f"{name} is not used: {BY_NAME[name].condition}", UnusedSettingWarning, stacklevel=3)
+        for field in FIELDS:
+            object.__setattr__(self, field.name, checked.values.get(field.name))
+
+    def replace(self, **changes: Value) -> "Settings":
+        """The same run with some settings changed. What no longer applies is dropped; what now applies is a default.
+
+        Raises SettingsError when the result is not valid, TypeError for a name that is not a setting.
+        """
+        for name in changes:
+            if name not in BY_NAME:
+                raise TypeError(f"{name!r} is not a setting")
+        return parse(format_settings(self) | {name: as_text(value) for name, value in changes.items()})
+
+    def varied(self, **whole_numbers: int) -> "Settings":
+        """The same run with whole numbers that are known to be in range; unlike replace, nothing is checked again.
+
+        For searches and curves, which try many values of one setting.
+        """
+        return _of({**self.__dict__, **whole_numbers})
+
+    @property
+    def architecture(self) -> Architecture:
+        """Dimensions of the base model."""
+        if self.model == CUSTOM:
+            return Architecture(**{name: getattr(self, name) for name in DIMENSIONS})
+        return presets()[self.model].architecture
+
+    @property
+    def model_label(self) -> str:
+        """The model as people call it."""
+        return next(option.label for option in BY_NAME["model"].kind.options if option.value == self.model)
+
+    @property
+    def budget_bytes(self) -> int:
+        """Whole bytes of memory each GPU has for the run."""
+        if self.gpu == CUSTOM:
+            return units.budget_bytes(amount=self.budget, unit=self.budget_unit)
+        return gpu_classes()[self.gpu].budget_bytes
+
+    @property
+    def max_sequence_length(self) -> int:
+        """Longest sequence length the model is estimated for, in tokens."""
+        return max_sequence_length({"model": self.model})
+
+    @property
+    def trains_adapters(self) -> bool:
+        """Whether low-rank adapters are trained instead of the base model."""
+        return self.method != "full"
+
+    @property
+    def effective_batch(self) -> int:
+        """Sequences that contribute to one optimizer update, over all replicas."""
+        return self.micro_batch * self.gradient_accumulation_steps * self.replicas
+
+
+def as_text(value: Value | float) -> str:
+    """A typed value as it stands in a link: True -> 'true', Decimal('1.50') -> '1.5'."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return units.plain_decimal(value) if isinstance(value, Decimal) and value.is_finite() else str(value)
+
+
+def parse(texts: Mapping[str, str], *, version: int | None = None) -> Settings:
+    """Settings from text as typed, in a form, a link or on a command line. What is missing takes its default.
+
+    Texts of fields that do not apply are neither checked nor complained about.
+    Raises SettingsError with a sentence for every field that cannot be used, in field order.
+    """
+    checked = check(texts, defaults(version))
+    if checked.errors:
+        raise SettingsError(checked.errors)
+    return _of({field.name: checked.values.get(field.name) for field in FIELDS})
+
+
+def _of(values: Mapping[str, Value | None]) -> Settings:
+    """Settings from values that have been checked."""
+    settings = object.__new__(Settings)
+    settings.__dict__.update(values)
+    return settings
+
+
+def format_settings(settings: Settings) -> dict[str, str]:
+    """The text of every setting that has a value; parse() of it gives the same Settings."""
+    values = {field.name: getattr(settings, field.name) for field in FIELDS}
+    return {name: as_text(value) for name, value in values.items() if value is not None}
