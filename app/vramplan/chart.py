@@ -10,8 +10,14 @@ from vramplan.units import GIB
 WIDTH, HEIGHT = 640, 300
 """Size of the drawing, in user units."""
 
-LEFT, RIGHT, TOP, BOTTOM = 52, 16, 18, 40
+LEFT, RIGHT, TOP, BOTTOM = 44, 28, 18, 40
 """Margins around the plot, for the axis labels, in user units."""
+
+PLOT_RIGHT, PLOT_FLOOR = WIDTH - RIGHT, HEIGHT - BOTTOM
+"""Right and lower edge of the plot, in user units."""
+
+STACK_WIDTH = 1_000
+"""Length of the stacked bar, in its own user units."""
 
 SAMPLES = 64
 """Evenly spaced lengths the curve is drawn through; a divisor of every power of two that can end the axis."""
@@ -36,6 +42,11 @@ class Mark:
     y: float
     point: Point
 
+    @property
+    def in_left_half(self) -> bool:
+        """Whether there is more room to its right."""
+        return 2 * self.x < WIDTH
+
 
 @dataclass(frozen=True)
 class Tick:
@@ -57,9 +68,44 @@ class Chart:
     y_ticks: tuple[Tick, ...]
 
     @property
+    def last_index(self) -> int:
+        """Place of the last sample."""
+        return len(self.samples) - 1
+
+    @property
     def current_index(self) -> int:
         """Place of the current mark among the samples."""
         return self.samples.index(self.current)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One component in the stacked bar: where it starts and how wide it is."""
+
+    name: str
+    start: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The components side by side, and where the budget ends. The bar is as long as the larger of peak and budget."""
+
+    width: int
+    parts: tuple[Part, ...]
+    budget_at: float
+
+
+def stack(amounts: dict[str, int], *, budget: int) -> Stack:
+    """Lay out a stacked bar of component bytes against a budget in bytes."""
+    longest = max(sum(amounts.values()), budget)
+    parts = []
+    before = 0
+    for name, amount in amounts.items():
+        start, end = (round(STACK_WIDTH * edge / longest, 2) for edge in (before, before + amount))
+        parts.append(Part(name, start, round(end - start, 2)))
+        before += amount
+    return Stack(STACK_WIDTH, tuple(parts), round(STACK_WIDTH * budget / longest, 2))
 
 
 def layout(current: Estimate, *, longest_fitting: int | None) -> Chart:
@@ -79,10 +125,10 @@ def layout(current: Estimate, *, longest_fitting: int | None) -> Chart:
     top = ticks[-1] * GIB
 
     def x_of(tokens: int) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * tokens / span, 1)
+        return round(LEFT + (PLOT_RIGHT - LEFT) * tokens / span, 1)
 
     def y_of(amount: int) -> float:
-        return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * amount / top, 1)
+        return round(PLOT_FLOOR - (PLOT_FLOOR - TOP) * amount / top, 1)
 
     marks = tuple(Mark(x_of(each.sequence_length), y_of(each.peak_bytes), each) for each in points)
     by_length = {mark.point.sequence_length: mark for mark in marks}
@@ -120,8 +166,9 @@ def memory_ticks(top_bytes: int) -> list[int]:
         magnitude *= DECIMAL_BASE
 
 
-def nearest_sample(chart: Chart, x: float) -> int:
-    """Index of the sample closest to a horizontal place in the drawing."""
+def nearest_sample(chart: Chart, *, offset: float, width: float) -> int:
+    """Index of the sample closest to a horizontal place, `offset` of a drawing that is shown `width` wide."""
+    x = WIDTH * offset / width
     places = [mark.x for mark in chart.samples]
     right = min(bisect_left(places, x), len(places) - 1)
     left = max(right - 1, 0)

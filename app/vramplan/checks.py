@@ -8,15 +8,13 @@ from decimal import Decimal
 from vramplan.errors import FieldError
 from vramplan.fields import (
     FIELDS,
-    MAX_BUDGET_GIB,
-    MIN_BUDGET_GIB,
     Choice,
-    ExactDecimal,
     Field,
     WholeNumber,
+    decimal_limits,
     limits,
 )
-from vramplan.units import GIB, UNIT_LABELS, BYTES_PER_UNIT, convert_amount, count_text, plain_decimal
+from vramplan.units import UNIT_LABELS, convert_amount, count_text, plain_decimal
 
 MAX_TYPED_LENGTH = 64
 """Characters of one typed value that are read: the longest exact budget has 26, everything else fewer."""
@@ -41,22 +39,21 @@ class Checked:
 
 def check(texts: Mapping[str, str], defaults: Mapping[str, str]) -> Checked:
     """Read every field that applies; a field without text takes its default."""
+    given_texts = {field.name: texts.get(field.name, defaults[field.name]).strip() for field in FIELDS}
     values: dict[str, Value] = {}
     errors: list[FieldError] = []
     unused: list[str] = []
     for field in FIELDS:
-        given = field.name in texts
-        text = texts.get(field.name, defaults[field.name]).strip()
-        value, complaint = _read(field, text, values)
+        value, complaint = _read(field, given_texts[field.name], given_texts)
         if field.applies(values):
             if complaint:
                 errors.append(FieldError(field.name, complaint))
             else:
                 values[field.name] = value
         elif field.kept:
-            values[field.name] = _read(field, defaults[field.name], values)[0] if complaint else value
+            values[field.name] = _read(field, defaults[field.name], defaults)[0] if complaint else value
             unused += [field.name] if complaint else []
-        elif given:
+        elif field.name in texts:
             unused.append(field.name)
     errors += _across(values)
     order = [field.name for field in FIELDS]
@@ -73,13 +70,24 @@ def came(text: str) -> str:
     return f"got “{shown}”"
 
 
-def _read(field: Field, text: str, values: Mapping[str, Value]) -> tuple[Value, str]:
-    """The value of one text and no complaint, or the text and a complaint."""
+def converted_budget(text: str, *, from_unit: str, to_unit: str) -> str:
+    """A typed budget in another unit, the same bytes; text that is not a number stays as it is."""
+    if from_unit not in UNIT_LABELS or to_unit not in UNIT_LABELS or not _is_decimal(text.strip()):
+        return text
+    return plain_decimal(convert_amount(amount=Decimal(text.strip()), from_unit=from_unit, to_unit=to_unit))
+
+
+def _is_decimal(text: str) -> bool:
+    return len(text) <= MAX_TYPED_LENGTH and bool(_DECIMAL.fullmatch(text))
+
+
+def _read(field: Field, text: str, texts: Mapping[str, str]) -> tuple[Value, str]:
+    """The value of one text and no complaint, or the text and a complaint. Other texts may decide the limits."""
     if isinstance(field.kind, Choice):
         return _choice(field, text)
     if isinstance(field.kind, WholeNumber):
-        return _whole_number(field, text, *limits(field, values))
-    return _exact_decimal(field, text)
+        return _whole_number(field, text, *limits(field, texts))
+    return _exact_decimal(field, text, *decimal_limits(field, texts))
 
 
 def _choice(field: Field, text: str) -> tuple[Value, str]:
@@ -96,18 +104,11 @@ def _whole_number(field: Field, text: str, minimum: int, maximum: int) -> tuple[
     return text, f"{field.label} must be a whole number {span}; {came(text)}. Enter digits only, such as {minimum}."
 
 
-def _exact_decimal(field: Field, text: str) -> tuple[Value, str]:
-    kind: ExactDecimal = field.kind
-    readable = len(text) <= MAX_TYPED_LENGTH and _DECIMAL.fullmatch(text)
-    if field.name == "budget":
-        if readable:
-            return Decimal(text), ""
-        return text, f"{field.label} must be a plain decimal number; {came(text)}. Enter digits only, such as 24 or 23.5."
-    if readable and Decimal(kind.minimum) <= Decimal(text) <= Decimal(kind.maximum):
+def _exact_decimal(field: Field, text: str, low: Decimal, high: Decimal, unit: str) -> tuple[Value, str]:
+    if _is_decimal(text) and low <= Decimal(text) <= high:
         return Decimal(text), ""
-    unit = f" {kind.unit}" if kind.unit.isalpha() else ""
-    span = f"from {kind.minimum} to {kind.maximum}{unit}"
-    return text, f"{field.label} must be a plain decimal number {span}; {came(text)}. Enter a number such as 1 or 1.5."
+    span = f"from {low:,f} to {high:,f}{f' {unit}' if unit.isalpha() else ''}"
+    return text, f"{field.label} must be a plain decimal number {span}; {came(text)}. Enter digits, such as {low:f} or {high:f}."
 
 
 def _across(values: Mapping[str, Value]) -> list[FieldError]:
@@ -120,19 +121,4 @@ def _across(values: Mapping[str, Value]) -> list[FieldError]:
             f"Enter a divisor of {count_text(heads)}."
         )
         errors.append(FieldError("num_kv_heads", message))
-    amount, unit = values.get("budget"), values.get("budget_unit")
-    if amount is not None and unit is not None:
-        exact = amount * BYTES_PER_UNIT[unit]
-        if not MIN_BUDGET_GIB * GIB <= exact <= MAX_BUDGET_GIB * GIB:
-            errors.append(FieldError("budget", _budget_complaint(amount, unit)))
     return errors
-
-
-def _budget_complaint(amount: Decimal, unit: str) -> str:
-    low, high = (
-        f"{convert_amount(amount=Decimal(limit), from_unit='gib', to_unit=unit):,f}"
-        for limit in (MIN_BUDGET_GIB, MAX_BUDGET_GIB)
-    )
-    label = UNIT_LABELS[unit]
-    typed = came(plain_decimal(amount))
-    return f"Budget per GPU must be a plain decimal number from {low} to {high} {label}; {typed}. Enter a budget in that range."

@@ -33,8 +33,8 @@ COMMANDS = {
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     options = _parser().parse_args(arguments)
-    link = read_query(options.link or "")
-    flags = {field.name: getattr(options, field.name) for field in FIELDS if getattr(options, field.name) is not None}
+    link = read_query(_given(options, "link") or "")
+    flags = {field.name: text for field in FIELDS if (text := _given(options, field.name)) is not None}
     texts = link.texts | flags
     try:
         current = estimate(parse(texts, version=link.version))
@@ -49,6 +49,12 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FITS if current.fits else DOES_NOT_FIT
+
+
+def _given(options: argparse.Namespace, name: str) -> str | None:
+    """The text given for an option; argparse makes a list of the value '--', which is text like any other here."""
+    value = getattr(options, name)
+    return "--" if isinstance(value, list) else value
 
 
 def _text(command: str, current: Estimate) -> str:

@@ -18,5 +18,8 @@ class SettingsError(ValueError):
     """
 
     def __init__(self, errors: tuple[FieldError, ...]):
-        super().__init__(errors[0].message)
+        super().__init__(errors)
         self.errors = errors
+
+    def __str__(self) -> str:
+        return self.errors[0].message

@@ -5,9 +5,10 @@ Parsing, checking, the form, the flags and the keys of a link all come from this
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from vramplan.catalogue import CUSTOM, gpu_classes, presets
-from vramplan.units import UNIT_LABELS
+from vramplan.units import UNIT_LABELS, convert_amount, count_text
 
 MAX_CUSTOM_SEQUENCE_LENGTH = 131_072
 """Longest sequence a custom decoder is estimated for, in tokens: that of the Llama presets."""
@@ -93,9 +94,9 @@ class Field:
 
 
 SECTIONS = {
-    "model": "Model",
-    "method": "Training method",
-    "gpu": "GPU memory",
+    "model": "Base model",
+    "method": "Training",
+    "gpu": "Hardware",
     "batch": "Batch and sequence",
     "memory": "Memory savers",
     "advanced": "Advanced",
@@ -130,7 +131,7 @@ FIELDS: tuple[Field, ...] = (
         "The way memory is counted.",
         "advanced",
     ),
-    Field("model", Choice(_model_options()), "Model", "The model you start from.", "model"),
+    Field("model", Choice(_model_options()), "Model", "A preset, or your own dimensions.", "model"),
     _dimension("hidden_size", 1_048_576, "Hidden size", "Width of the residual stream: hidden_size in config.json."),
     _dimension("num_layers", 1_024, "Layers", "Decoder blocks: num_hidden_layers."),
     _dimension("num_attention_heads", 4_096, "Attention heads", "Query heads: num_attention_heads."),
@@ -151,12 +152,12 @@ FIELDS: tuple[Field, ...] = (
         "method",
         Choice(
             (
-                Option("full", "Full", "Every weight is trained."),
-                Option("lora", "LoRA", "Adapters are trained on a frozen 16-bit base."),
-                Option("qlora", "QLoRA", "Adapters are trained on a frozen 4-bit base."),
+                Option("full", "Full", "all weights"),
+                Option("lora", "LoRA", "adapters, 16-bit base"),
+                Option("qlora", "QLoRA", "adapters, 4-bit base"),
             )
         ),
-        "Method",
+        "Training method",
         "What is trained, and how the frozen base is stored.",
         "method",
     ),
@@ -214,7 +215,7 @@ FIELDS: tuple[Field, ...] = (
         "replicas",
         WholeNumber(1, 128, "GPUs"),
         "GPU replicas",
-        "Data-parallel copies. Each card holds everything, so memory per GPU stays the same.",
+        "Data-parallel copies; memory per GPU stays the same.",
         "gpu",
     ),
     Field(
@@ -295,6 +296,11 @@ FIELDS: tuple[Field, ...] = (
 BY_NAME = {field.name: field for field in FIELDS}
 
 
+def applying(values: Mapping[str, object]) -> set[str]:
+    """Names of the fields that apply, given the values chosen."""
+    return {field.name for field in FIELDS if field.applies(values)}
+
+
 def max_sequence_length(values: Mapping[str, object]) -> int:
     """Longest sequence length for the chosen model, in tokens."""
     preset = presets().get(str(values.get("model")))
@@ -305,3 +311,25 @@ def limits(field: Field, values: Mapping[str, object]) -> tuple[int, int]:
     """Smallest and largest whole number a WholeNumber field takes, given the other values."""
     maximum = max_sequence_length(values) if field.name == "sequence_length" else field.kind.maximum
     return field.kind.minimum, maximum
+
+
+def decimal_limits(field: Field, values: Mapping[str, object]) -> tuple[Decimal, Decimal, str]:
+    """Smallest and largest decimal an ExactDecimal field takes, and their unit, given the other values."""
+    if field.name != "budget":
+        return Decimal(field.kind.minimum), Decimal(field.kind.maximum), field.kind.unit
+    unit = values.get("budget_unit")
+    unit = unit if unit in UNIT_LABELS else "gib"
+    low, high = (
+        convert_amount(amount=Decimal(limit), from_unit="gib", to_unit=unit)
+        for limit in (MIN_BUDGET_GIB, MAX_BUDGET_GIB)
+    )
+    return low, high, UNIT_LABELS[unit]
+
+
+def range_text(field: Field, values: Mapping[str, object]) -> str:
+    """What a number field takes, in short: '1 to 131,072 tokens'."""
+    if isinstance(field.kind, WholeNumber):
+        minimum, maximum = limits(field, values)
+        return f"{count_text(minimum)} to {count_text(maximum)} {field.kind.unit}".strip()
+    low, high, unit = decimal_limits(field, values)
+    return f"{low:,f} to {high:,f} {unit}".strip()

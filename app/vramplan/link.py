@@ -8,6 +8,7 @@ from vramplan.catalogue import current_version, defaults, defaults_by_version
 from vramplan.checks import came, check
 from vramplan.fields import BY_NAME, FIELDS
 from vramplan.settings import Settings, format_settings
+from vramplan.units import count_text
 
 VERSION_KEY = "v"
 """Key that holds the version of the defaults a link was made with."""
@@ -73,10 +74,11 @@ def read_query(address: str) -> Link:
 
     Never raises: what cannot be used is named in a notice. Values are not checked here; parse() does that.
     """
-    before, mark, after = address.partition("?")
-    query = (after if mark else "" if "://" in before else before).partition("#")[0]
-    pairs = parse_qsl(query, keep_blank_values=True, errors="replace")[:MAX_PAIRS]
+    all_pairs = parse_qsl(_query_part(address), keep_blank_values=True, errors="replace")
+    pairs, unread = all_pairs[:MAX_PAIRS], all_pairs[MAX_PAIRS:]
     version, notices = _version([value for key, value in pairs if key == VERSION_KEY])
+    if unread:
+        notices.append(f"The link has more than {count_text(MAX_PAIRS)} parts; the last {len(unread)} were not read.")
     texts: dict[str, str] = {}
     for key, value in pairs:
         if key == VERSION_KEY:
@@ -88,6 +90,14 @@ def read_query(address: str) -> Link:
             notices.append(f"The link gives {key} more than once; the last one is used: {came(value)}.")
         texts[key] = value
     return Link(texts, version, tuple(notices))
+
+
+def _query_part(address: str) -> str:
+    """What follows the address proper. A '?' that comes after a '=' or '&' belongs to a value."""
+    before, mark, after = address.partition("?")
+    is_address = mark and not {"=", "&"} & set(before)
+    query = after if is_address else "" if "://" in before else address
+    return query.partition("#")[0]
 
 
 def _version(given: list[str]) -> tuple[int, list[str]]:

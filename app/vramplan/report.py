@@ -48,6 +48,7 @@ class Component:
     gib: str
     bytes: int
     share: float
+    share_text: str
     parts: tuple["Component", ...] = ()
 
 
@@ -82,6 +83,7 @@ class CurveRow:
     tokens: str
     peak: str
     headroom: str
+    fits: bool
     verdict: str
     current: bool
 
@@ -167,7 +169,9 @@ def components_total(estimate: Estimate) -> str:
 
 
 def _component(name: str, label: str, amount: int, peak: int, parts: tuple[Component, ...] = ()) -> Component:
-    return Component(name, label, gib_text(amount, places=3), amount, amount / peak, parts)
+    return Component(
+        name, label, gib_text(amount, places=3), amount, amount / peak, percent_text(amount, peak), parts
+    )
 
 
 def methods(estimate: Estimate) -> tuple[Change, ...]:
@@ -272,6 +276,7 @@ def curve_rows(estimate: Estimate, points: tuple[Point, ...]) -> tuple[CurveRow,
             tokens=count_text(each.sequence_length),
             peak=gib_text(each.peak_bytes),
             headroom=gib_text(estimate.budget_bytes - each.peak_bytes, signed=True),
+            fits=each.fits,
             verdict=words.fits_text(each.fits),
             current=each.sequence_length == estimate.settings.sequence_length,
         )

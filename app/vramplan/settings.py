@@ -1,16 +1,20 @@
 """One fine-tuning run: every setting, typed and valid, and the facts that follow from them."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
 from vramplan import units
 from vramplan.architecture import Architecture
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults, gpu_classes, presets
-from vramplan.checks import Value, check
+from vramplan.checks import MAX_TYPED_LENGTH, Value, check
 from vramplan.errors import SettingsError
 from vramplan.fields import BY_NAME, FIELDS, max_sequence_length
+
+
+TOO_LARGE = 10**MAX_TYPED_LENGTH
+"""A whole number that no setting takes, and that Python may refuse to write out."""
 
 
 class UnusedSettingWarning(UserWarning):
@@ -71,9 +75,6 @@ class Settings:
 
         Raises SettingsError when the result is not valid, TypeError for a name that is not a setting.
         """
-        for name in changes:
-            if name not in BY_NAME:
-                raise TypeError(f"{name!r} is not a setting")
         return parse(format_settings(self) | {name: as_text(value) for name, value in changes.items()})
 
     def varied(self, **whole_numbers: int) -> "Settings":
@@ -122,19 +123,29 @@ def as_text(value: Value | float) -> str:
     """A typed value as it stands in a link: True -> 'true', Decimal('1.50') -> '1.5'."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int) and abs(value) >= TOO_LARGE:
+        return f"a number of more than {MAX_TYPED_LENGTH} digits"
     return units.plain_decimal(value) if isinstance(value, Decimal) and value.is_finite() else str(value)
 
 
 def parse(texts: Mapping[str, str], *, version: int | None = None) -> Settings:
     """Settings from text as typed, in a form, a link or on a command line. What is missing takes its default.
 
-    Texts of fields that do not apply are neither checked nor complained about.
-    Raises SettingsError with a sentence for every field that cannot be used, in field order.
+    Texts of fields that do not apply are neither checked nor complained about (link.unused_notices names them).
+    Raises SettingsError with a sentence for every field that cannot be used, in field order, and TypeError for a name
+    that is not a setting.
     """
+    _known(texts)
     checked = check(texts, defaults(version))
     if checked.errors:
         raise SettingsError(checked.errors)
     return _of({field.name: checked.values.get(field.name) for field in FIELDS})
+
+
+def _known(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in BY_NAME:
+            raise TypeError(f"{name!r} is not a setting")
 
 
 def _of(values: Mapping[str, Value | None]) -> Settings:

@@ -35,7 +35,7 @@ def estimate_table(estimate: Estimate) -> str:
     """Headline, parameter counts and the component table with bars."""
     rows = [("Component", "GiB", "Share", "")]
     for row in report.components(estimate):
-        rows.append((row.label, row.gib, report.percent_text(row.bytes, estimate.peak_bytes), _bar(row.share)))
+        rows.append((row.label, row.gib, row.share_text, _bar(row.share)))
         rows += [(f"  {part.label}", part.gib, "", "") for part in row.parts]
     rows.append(("Peak per GPU", report.components_total(estimate), "", ""))
     facts = [(fact.label, fact.text, fact.exact) for fact in report.facts(estimate)]

@@ -1,0 +1,94 @@
+"""How an estimate is calculated, step by step: the formulas from the data file, and the values that fill them.
+
+A value comes from the estimate itself; the expression beside it is for reading, and tests hold the two together.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+from vramplan.data import table
+from vramplan.ledger import Estimate
+from vramplan.settings import Settings
+from vramplan.units import count_text, gib_text
+
+BYTES = "bytes"
+"""Unit of the quantities that are also shown in GiB."""
+
+SHOWN_PLACES = 12
+"""Decimals of a value that is not whole: as many as the bytes per 4-bit weight have."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One form of a formula, and the settings under which it holds."""
+
+    id: str
+    label: str
+    when: dict[str, list[str]]
+    expression: str
+
+    def applies(self, settings: Settings) -> bool:
+        """Whether this form is the one in use."""
+        return all(getattr(settings, name) in values for name, values in self.when.items())
+
+
+@dataclass(frozen=True)
+class Step:
+    """One quantity of the calculation, with what it is and where the formula comes from."""
+
+    symbol: str
+    unit: str
+    title: str
+    text: str
+    source: str
+    cases: tuple[Case, ...]
+
+
+@cache
+def steps() -> tuple[Step, ...]:
+    """Every step, in reading order."""
+    return tuple(
+        Step(
+            symbol=entry["symbol"],
+            unit=entry["unit"],
+            title=entry["title"],
+            text=entry["text"],
+            source=entry["source"],
+            cases=tuple(
+                Case(f"case-{entry['symbol']}-{number}", case.get("label", ""), case.get("when", {}), case["expression"])
+                for number, case in enumerate(entry["case"], start=1)
+            ),
+        )
+        for entry in table("formulas")["step"]
+    )
+
+
+@cache
+def symbol_meanings() -> dict[str, str]:
+    """What every symbol stands for."""
+    entries = table("formulas")["symbols"]
+    return {symbol: meaning for symbol, meaning in entries.items() if symbol not in ("source", "date")}
+
+
+def applying_cases(settings: Settings) -> set[str]:
+    """Ids of the cases in use."""
+    return {case.id for step in steps() for case in step.cases if case.applies(settings)}
+
+
+def value_texts(estimate: Estimate) -> dict[str, str]:
+    """The value of every symbol as text; for byte quantities `<symbol>-gib` has the same in GiB."""
+    exact = dict(estimate.quantities)
+    texts = {symbol: quantity_text(value) for symbol, value in exact.items()}
+    texts |= {"peak": gib_text(estimate.peak_bytes, places=3), "batch": count_text(estimate.settings.effective_batch)}
+    for step in steps():
+        if step.unit == BYTES:
+            texts[f"{step.symbol}-gib"] = gib_text(round(exact[step.symbol]), places=3)
+    return texts
+
+
+def quantity_text(value: int | Fraction) -> str:
+    """A quantity with thousands separators, and with decimals only where it is not whole."""
+    if value == int(value):
+        return count_text(int(value))
+    return f"{float(value):,.{SHOWN_PLACES}f}".rstrip("0")

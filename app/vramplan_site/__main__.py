@@ -1,0 +1,51 @@
+"""The commands of build.py, run by the Python of .venv."""
+
+import argparse
+import os
+import sys
+
+from vramplan_site import server, toolchain
+from vramplan_site.site import build_site
+
+
+def main(arguments: list[str]) -> int:
+    """Carry out one command."""
+    command, rest = arguments[0], arguments[1:]
+    parser = argparse.ArgumentParser(prog=f"build.py {command}")
+    if command == "serve":
+        parser.add_argument("--port", type=port_number, default=server.PORT, help="first port to try")
+        port = parser.parse_args(rest).port
+        build_site()
+        return server.serve(port)
+    if command == "build":
+        parser.parse_args(rest)
+        build_site()
+        return 0
+    build_site()
+    return run_tests(rest)
+
+
+def port_number(text: str) -> int:
+    """A port as typed."""
+    if text.isdecimal() and 1 <= int(text) <= 65535:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be a number from 1 to 65535, not {text!r}")
+
+
+def run_tests(arguments: list[str]) -> int:
+    """Run pytest, with a Chromium for the browser tests, and return its exit code."""
+    toolchain.axe_path()
+    environment = dict(os.environ)
+    if chromium := toolchain.chromium():
+        environment["VRAMPLAN_CHROMIUM"] = chromium
+    return toolchain.hand_over([sys.executable, "-m", "pytest", *arguments], cwd=toolchain.ROOT, env=environment)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except toolchain.Failure as failure:
+        print(failure, file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

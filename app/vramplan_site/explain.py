@@ -1,0 +1,109 @@
+"""The parts of the page that explain: the steps of the calculation, the symbols, worked examples, references."""
+
+from vramplan import report
+from vramplan.accountings import estimate
+from vramplan.calculation import BYTES, Case, Step, applying_cases, steps, symbol_meanings, value_texts
+from vramplan.data import table
+from vramplan.ledger import Estimate
+from vramplan.link import to_query
+from vramplan.settings import parse
+from vramplan_site import mathml
+from pyscript.tree import Element, h
+
+SYMBOLS_WITH_VALUES_ONLY = ("peak", "batch")
+"""Results that the table of symbols leaves to their own steps."""
+
+
+PHONE_WIDTH = 34
+"""Characters of a formula that fit on a narrow screen."""
+
+
+def calculation(opening: Estimate) -> list[Element]:
+    """Every step with its formula, its values and its source, then the symbols."""
+    texts = value_texts(opening)
+    applying = applying_cases(opening.settings)
+    return [
+        h("ol", (_step(step, texts, applying) for step in steps()), class_="steps", role="list"),
+        h("details", h("summary", "Symbols and their values now"), _symbols(texts)),
+    ]
+
+
+def _step(step: Step, texts: dict[str, str], applying: set[str]) -> Element:
+    return h(
+        "li",
+        h(
+            "div",
+            h("h3", step.title, " ", h("span", mathml.inline(step.symbol), f", {step.unit}", class_="quiet")),
+            h("p", step.text),
+            h("p", f"Source: {step.source}.", class_="source"),
+        ),
+        h("div", (_case(step, case, texts, case.id in applying) for case in step.cases), class_="cases"),
+    )
+
+
+def _case(step: Step, case: Case, texts: dict[str, str], applies: bool) -> Element:
+    return h(
+        "div",
+        h("p", case.label, class_="case-label") if case.label else None,
+        h("div", mathml.formula(step.symbol, case.expression), class_="formula"),
+        h("div", _filled(case, texts), _result(step, texts), class_="filled", hidden=not applies),
+        class_="case",
+        id=case.id,
+        data_applies="yes" if applies else "no",
+    )
+
+
+def _filled(case: Case, texts: dict[str, str]) -> Element:
+    """The values put in. Where a part may be wider than a phone it scrolls, and the keyboard must reach it to do so."""
+    wide = mathml.widest_part(case.expression, texts) > PHONE_WIDTH
+    parts = ([part, " "] for part in mathml.filled(case.expression, texts))
+    if not wide:
+        return h("p", parts, class_="values")
+    return h("div", parts, class_="values", tabindex=0, role="group", aria_label="The formula with its values")
+
+
+def _result(step: Step, texts: dict[str, str]) -> Element:
+    value = h("strong", texts[step.symbol], data_value=step.symbol)
+    name = f"{step.symbol}-gib"
+    gib = [" (", h("span", texts[name], data_value=name), " GiB)"] if step.unit == BYTES else None
+    return h("p", "= ", value, f" {step.unit}", gib, class_="outcome")
+
+
+def _symbols(texts: dict[str, str]) -> Element:
+    rows = (
+        h(
+            "tr",
+            h("th", mathml.inline(name), scope="row"),
+            h("td", meaning),
+            h("td", h("span", texts[name], data_value=name), class_="number"),
+        )
+        for name, meaning in symbol_meanings().items()
+        if name not in SYMBOLS_WITH_VALUES_ONLY
+    )
+    head = h("tr", h("th", "Symbol", scope="col"), h("th", "Meaning", scope="col"), h("th", "Now", scope="col", class_="number"))
+    return h("table", h("caption", "Symbols and their values now", class_="visually-hidden"), h("thead", head), h("tbody", rows), class_="symbols")
+
+
+def examples() -> Element:
+    """Worked examples, each with its computed result and a link that opens it."""
+    return h("ul", (_example(entry) for entry in table("examples")["example"]), class_="examples", role="list")
+
+
+def _example(entry: dict) -> Element:
+    current = estimate(parse(entry["settings"]))
+    return h(
+        "li",
+        h("h3", entry["title"]),
+        h("p", entry["text"]),
+        h("p", report.headline(current).sentence, class_="result"),
+        h("p", h("a", "Open this run", h("span", f": {entry['title']}", class_="visually-hidden"), href=f"?{to_query(current.settings)}", data_open=True)),
+    )
+
+
+def references() -> Element:
+    """What the estimate rests on, linked."""
+    return h(
+        "ul",
+        (h("li", h("a", entry["title"], href=entry["url"], rel="noopener"), f". {entry['by']}.") for entry in table("references").values()),
+        class_="references",
+    )

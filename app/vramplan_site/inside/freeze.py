@@ -1,0 +1,27 @@
+"""Runs inside Pyodide: let micropip resolve a package from a folder of wheels, and write the frozen lock.
+
+ARGUMENTS: [folder of wheels, package to install, lock file to write]. Nothing is fetched from anywhere else.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+
+async def freeze(folder: str, package: str, target: str) -> None:
+    """Install from the folder by micropip, then keep what it froze."""
+    wheels = sorted(Path(folder).glob("*.whl"))
+    (tool,) = [wheel for wheel in wheels if wheel.name.startswith("micropip-")]
+    sys.path.append(str(tool))
+    import micropip
+
+    known = [f"{wheel.name.split('-')[0]} @ emfs:{wheel}" for wheel in wheels if wheel != tool]
+    await micropip.install(package, index_urls=[], constraints=known)
+    __import__(package)
+    lock = json.loads(micropip.freeze())
+    if package not in lock["packages"]:
+        raise SystemExit(f"micropip froze {sorted(lock['packages'])}, without {package}")
+    Path(target).write_text(json.dumps(lock, indent=1), "utf-8")
+
+
+await freeze(*ARGUMENTS)  # noqa: F704, F821 (run.mjs runs this file with top-level await)

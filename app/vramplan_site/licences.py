@@ -1,0 +1,50 @@
+"""Puts the licence of everything that is served into dist/licences/."""
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+from vramplan_site.runtime import Runtime
+from vramplan_site.toolchain import ROOT
+
+TEXTS = Path(__file__).with_name("licences")
+"""Texts that no downloaded package carries; each says at its top where it comes from."""
+
+INDEX = """\
+What this site is made of, and under which licence. Each text is a file beside this one.
+
+vramplan.txt            VRAM Plan: MIT
+pyodide.txt             Pyodide {pyodide}: MPL-2.0
+cpython.txt             CPython 3.14: PSF-2.0
+native-libraries.txt    libraries inside Pyodide's WebAssembly: MIT, BSD, zlib, bzip2, Apache-2.0 and public domain
+{wheels}
+The wheels are served compiled (.pyc for .py) and are otherwise unchanged.
+"""
+
+
+def write_licences(dist: Path, runtime: Runtime) -> None:
+    """Write one text for each part, and README.txt, which lists them."""
+    target = dist / "licences"
+    shutil.copytree(TEXTS, target)
+    shutil.copyfile(ROOT / "LICENSE", target / "vramplan.txt")
+    lines = []
+    for name, package in runtime.lock["packages"].items():
+        licence, text = wheel_licence(runtime.wheels / package["file_name"])
+        (target / f"{name}.txt").write_text(text, "utf-8")
+        lines.append(f"{name + '.txt':<23} {name} {package['version']}: {licence}\n")
+    version = json.loads((runtime.pyodide / "package.json").read_text("utf-8"))["version"]
+    (target / "README.txt").write_text(INDEX.format(pyodide=version, wheels="".join(lines)), "utf-8")
+
+
+def wheel_licence(wheel: Path) -> tuple[str, str]:
+    """A wheel's licence: its short name, and the texts it carries."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = [name for name in names if name.endswith(".dist-info/METADATA")]
+        head = archive.read(metadata).decode().splitlines()
+        texts = [archive.read(name).decode() for name in names if ".dist-info/licenses/" in name]
+    (expression,) = [line.split(": ", 1)[1] for line in head if line.startswith("License-Expression: ")]
+    if not texts:
+        raise ValueError(f"{wheel.name} carries no licence text; put one into {TEXTS.name}/")
+    return expression, "\n".join(texts)

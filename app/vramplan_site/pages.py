@@ -1,0 +1,85 @@
+"""Writes what a visitor opens: index.html with every number already in it, and the JSON Schemas."""
+
+import json
+import re
+from pathlib import Path
+
+from vramplan.accountings import estimate
+from vramplan.catalogue import defaults
+from vramplan.documents import DOCUMENTS
+from vramplan.fields import applying
+from vramplan.settings import Settings
+from vramplan_site import explain
+from vramplan_site.toolchain import ROOT
+from pyscript import panels
+from pyscript.tree import Child, Element, h, markup
+from pyscript.views.form import form
+
+SLOT = re.compile(r"<!--slot ([\w-]+)-->")
+"""A place in index.html that is filled in here."""
+
+SCHEMA_FOLDER = "schema"
+
+
+def write_pages(dist: Path, assets: dict) -> None:
+    """Write index.html and the schemas into dist/. `assets` names the files a page needs, as write_assets gives them."""
+    contents = slots(assets)
+    template = (ROOT / "index.html").read_text("utf-8")
+    unfilled = set(contents)
+
+    def fill(match: re.Match) -> str:
+        unfilled.discard(match[1])
+        return _markup(contents[match[1]])
+
+    page = SLOT.sub(fill, template)
+    if unfilled:
+        raise ValueError(f"index.html has no slot for {', '.join(sorted(unfilled))}")
+    (dist / "index.html").write_text(page, "utf-8")
+    write_schemas(dist / SCHEMA_FOLDER)
+
+
+def slots(assets: dict) -> dict[str, Child]:
+    """The content of every slot, for the opening configuration."""
+    opening = estimate(Settings())
+    shown = panels.results(opening)
+    return {
+        "head": head(assets),
+        "logo": h("img", src=assets["files"]["icon.svg"], alt="", width=36, height=36),
+        "form": form(defaults(), applying(defaults())),
+        "headline": panels.headline(opening),
+        "facts": panels.facts(opening),
+        "components": panels.components(opening),
+        "maxima": panels.maxima(shown),
+        "alternatives": panels.alternatives(shown),
+        "methods": panels.methods(opening),
+        "curve": panels.curve_drawing(shown, shown.chart.current_index),
+        "curve-table": panels.curve_table(opening),
+        "calculation": explain.calculation(opening),
+        "examples": explain.examples(),
+        "references": explain.references(),
+    }
+
+
+def head(assets: dict) -> list[Element]:
+    """Style, icon, early downloads and the boot script."""
+    files = assets["files"]
+    return [
+        h("link", rel="stylesheet", href=files["style.css"]),
+        h("link", rel="icon", type="image/svg+xml", href=files["icon.svg"]),
+        *(h("link", **link) for link in assets["links"]),
+        h("script", **assets["boot"]),
+    ]
+
+
+def write_schemas(folder: Path) -> None:
+    """Publish the JSON Schema of every document the command prints."""
+    folder.mkdir()
+    for name, document in DOCUMENTS.items():
+        schema = document.model_json_schema(mode="serialization")
+        (folder / f"{name}.json").write_text(json.dumps(schema, indent=2) + "\n", "utf-8")
+
+
+def _markup(content: Child) -> str:
+    if isinstance(content, (str, Element)):
+        return markup(content)
+    return "".join(_markup(part) for part in content)

@@ -1,0 +1,183 @@
+"""The Python that runs in the page: Pyodide itself, one zip to start from, and the extras that wait.
+
+Three slow steps run inside Pyodide, in Node, and are kept in .cache/ under a hash of what went in:
+
+    stdlib   Pyodide's standard library, compiled
+    extras   pydantic's wheels, compiled, with the lock that micropip froze for them
+    start    our packages, compiled, with the standard-library modules they use; then the rest of that zip
+
+The rest is what follows in the same zip file: the page writes it over the start zip's directory (its last part)
+and has the whole standard library, at the same place, with nothing fetched twice.
+"""
+
+import ast
+import hashlib
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from vramplan_site import toolchain
+from vramplan_site.toolchain import CACHE, ROOT
+
+INSIDE = Path(__file__).with_name("inside")
+PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm")
+PACKAGES = {"vramplan": ROOT / "app" / "vramplan", "pyscript": ROOT / "pyscript"}
+EXTRA = "pydantic"
+FIXED_DATE = (1980, 1, 1, 0, 0, 0)
+
+NOT_AT_START = ("cli.py", "__main__.py", "documents.py")
+"""Modules whose imports do not count for the start: the terminal's, and those that need the extras."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Where the finished parts lie, on this machine."""
+
+    pyodide: Path
+    """Folder of the npm package."""
+    start: Path
+    """The zip the page starts from."""
+    rest: Path
+    """The bytes that follow the start zip's last file."""
+    rest_at: int
+    """Where in the zip they go."""
+    wheels: Path
+    """Folder of the compiled wheels."""
+    lock: dict
+    """Pyodide's lock for the page, file names without a folder."""
+
+
+def make_runtime() -> Runtime:
+    """Make, or find in .cache/, everything of Python that the page is served."""
+    pyodide = toolchain.npm_package("pyodide")
+    stdlib = cached("stdlib", [INSIDE, toolchain.LOCKS / "npm.toml"], lambda folder: make_stdlib(folder, pyodide))
+    inputs = [INSIDE, Path(__file__), toolchain.LOCKS]
+    extras = cached("extras", inputs, lambda folder: make_extras(folder, pyodide, stdlib))
+    start = cached(
+        "start", [*inputs, *PACKAGES.values()], lambda folder: make_start(folder, pyodide, stdlib)
+    )
+    return Runtime(
+        pyodide=pyodide,
+        start=start / "start.zip",
+        rest=start / "rest.bin",
+        rest_at=int((start / "rest_at").read_text("utf-8")),
+        wheels=extras / "wheels",
+        lock=json.loads((extras / "lock.json").read_text("utf-8")),
+    )
+
+
+def cached(step: str, inputs: list[Path], make: Callable[[Path], None]) -> Path:
+    """The folder of a step's results for exactly these inputs; made when it is missing, older ones deleted."""
+    folder = CACHE / "runtime" / f"{step}-{toolchain.digest(*inputs)[:16]}"
+    if not folder.is_dir():
+        for older in folder.parent.glob(f"{step}-*"):
+            shutil.rmtree(older)
+        unfinished = folder.parent / f"unfinished-{step}"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        make(unfinished)
+        unfinished.rename(folder)
+    return folder
+
+
+def run_inside(script: str, arguments: list, *, pyodide: Path, folders: dict[str, Path], stdlib: Path | None) -> None:
+    """Run one script of inside/ in Pyodide under Node, with folders of this machine mounted."""
+    node, _ = toolchain.node_tools()
+    job = {
+        "pyodide": str(pyodide), "script": str(INSIDE / script), "arguments": arguments,
+        "folders": {place: str(folder) for place, folder in folders.items()},
+    }
+    if stdlib:
+        job["stdlib"] = str(stdlib / "stdlib.zip")
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "job.json"
+        file.write_text(json.dumps(job), "utf-8")
+        toolchain.run(
+            [node, INSIDE / "run.mjs", file],
+            fix=f"{script} failed inside Pyodide; if the lines above name one of this project's files, mend that file, "
+                "else run `python3 build.py clean` and try again.",
+        )
+
+
+def make_stdlib(folder: Path, pyodide: Path) -> None:
+    """Compile the whole standard library."""
+    toolchain.say("Compiling Pyodide's standard library (once, about 20 s) …")
+    run_inside(
+        "compile.py", [["/pyodide/python_stdlib.zip", "/out/stdlib.zip"]],
+        pyodide=pyodide, folders={"/pyodide": pyodide, "/out": folder}, stdlib=None,
+    )
+
+
+def make_extras(folder: Path, pyodide: Path, stdlib: Path) -> None:
+    """Resolve and freeze pydantic with micropip, compile its wheels, and put their new checksums in the lock."""
+    toolchain.say(f"Resolving and compiling {EXTRA} for the page …")
+    wheels = toolchain.wasm_wheels()
+    inside = {"pyodide": pyodide, "stdlib": stdlib, "folders": {"/wheels": wheels, "/out": folder}}
+    run_inside("freeze.py", ["/wheels", EXTRA, "/out/lock.json"], **inside)
+    lock = json.loads((folder / "lock.json").read_text("utf-8"))
+    (folder / "wheels").mkdir()
+    names = [package["file_name"].rpartition("/")[2] for package in lock["packages"].values()]
+    run_inside("compile.py", [[f"/wheels/{name}", f"/out/wheels/{name}"] for name in names], **inside)
+    for package, name in zip(lock["packages"].values(), names, strict=True):
+        package["file_name"] = name
+        package["sha256"] = hashlib.sha256((folder / "wheels" / name).read_bytes()).hexdigest()
+    (folder / "lock.json").write_text(json.dumps(lock), "utf-8")
+
+
+def make_start(folder: Path, pyodide: Path, stdlib: Path) -> None:
+    """Compile our packages, find what they use of the standard library, and write the zip and its rest."""
+    toolchain.say("Compiling the app for the page …")
+    write_sources(folder / "sources.zip")
+    inside = {"pyodide": pyodide, "stdlib": stdlib, "folders": {"/out": folder}}
+    run_inside("compile.py", [["/out/sources.zip", "/out/packages.zip"]], **inside)
+    run_inside("used.py", ["/out/packages.zip", imported_names(), "/out/used"], **inside)
+    used = set((folder / "used").read_text("utf-8").splitlines())
+
+    start = folder / "start.zip"
+    copy(folder / "packages.zip", start, lambda name: True)
+    copy(stdlib / "stdlib.zip", start, lambda name: name in used)
+    with zipfile.ZipFile(start) as archive:
+        rest_at = archive.start_dir
+    whole = folder / "whole.zip"
+    shutil.copy(start, whole)
+    copy(stdlib / "stdlib.zip", whole, lambda name: name not in used)
+    (folder / "rest.bin").write_bytes(whole.read_bytes()[rest_at:])
+    (folder / "rest_at").write_text(str(rest_at), "utf-8")
+    for scratch in (whole, folder / "sources.zip", folder / "packages.zip"):
+        scratch.unlink()
+
+
+def write_sources(target: Path) -> None:
+    """One archive of our packages as the page will import them: modules and data files."""
+    with zipfile.ZipFile(target, "w") as archive:
+        for package, folder in PACKAGES.items():
+            for file in sorted(folder.rglob("*")):
+                if file.suffix in (".py", ".toml"):
+                    archive.write(file, f"{package}/{file.relative_to(folder).as_posix()}")
+
+
+def imported_names() -> list[str]:
+    """What our modules import absolutely, as dotted names; of `from a import b` also a.b, which may be a module."""
+    names = set()
+    for folder in PACKAGES.values():
+        for file in folder.rglob("*.py"):
+            if file.name in NOT_AT_START:
+                continue
+            for node in ast.walk(ast.parse(file.read_bytes())):
+                if isinstance(node, ast.Import):
+                    names.update(alias.name for alias in node.names)
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    names.add(node.module)
+                    names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return sorted(names)
+
+
+def copy(source: str | Path, target: Path, wanted: Callable[[str], bool]) -> None:
+    """Append the wanted files of one archive to another, dates fixed, so that equal input gives equal bytes."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "a") as new:
+        for name in sorted(filter(wanted, old.namelist())):
+            new.writestr(zipfile.ZipInfo(name, FIXED_DATE), old.read(name), zipfile.ZIP_DEFLATED, 9)

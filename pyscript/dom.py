@@ -1,0 +1,85 @@
+"""Painting: make the document look like a tree of elements, changing only what differs from the last one."""
+
+from js import document
+
+from pyscript.tree import Element
+
+SVG_NAMESPACE = "http://www.w3.org/2000/svg"
+SVG_TAGS = {"svg", "rect", "line", "text", "polyline", "circle", "path"}
+
+LIVE_PROPERTIES = {"value"}
+"""Attributes whose current state lives in a property once a person has touched the control."""
+
+
+class Region:
+    """A part of the document that shows one tree at a time."""
+
+    def __init__(self, element_id: str):
+        self._root = document.getElementById(element_id)
+        self._shown: Element | None = None
+
+    def paint(self, tree: Element) -> None:
+        """Show this tree. The first time it replaces what the build wrote; after that only differences are touched."""
+        if self._shown is None:
+            self._root.replaceChildren(_make(tree))
+        else:
+            _patch(self._root.firstChild, self._shown, tree)
+        self._shown = tree
+        self._root.hidden = False
+
+    def hide(self) -> None:
+        """Show nothing."""
+        self._root.hidden = True
+
+
+def _make(node: Element | str):
+    if isinstance(node, str):
+        return document.createTextNode(node)
+    if node.tag in SVG_TAGS:
+        made = document.createElementNS(SVG_NAMESPACE, node.tag)
+    else:
+        made = document.createElement(node.tag)
+    for name, value in node.attributes:
+        _set(made, name, value)
+    for child in node.children:
+        made.appendChild(_make(child))
+    return made
+
+
+def _patch(shown, old: Element | str, new: Element | str) -> None:
+    if old == new:
+        return
+    if isinstance(old, str) and isinstance(new, str):
+        shown.data = new
+        return
+    if isinstance(old, str) or isinstance(new, str) or old.tag != new.tag:
+        shown.replaceWith(_make(new))
+        return
+    _patch_attributes(shown, dict(old.attributes), dict(new.attributes))
+    _patch_children(shown, old.children, new.children)
+
+
+def _patch_attributes(shown, old: dict[str, str], new: dict[str, str]) -> None:
+    for name in old.keys() - new.keys():
+        shown.removeAttribute(name)
+    for name, value in new.items():
+        if old.get(name) != value:
+            _set(shown, name, value)
+
+
+def _patch_children(shown, old: tuple, new: tuple) -> None:
+    if old == new:
+        return
+    children = list(shown.childNodes)
+    for child, before, after in zip(children, old, new):
+        _patch(child, before, after)
+    for child in children[len(new) :]:
+        child.remove()
+    for after in new[len(old) :]:
+        shown.appendChild(_make(after))
+
+
+def _set(element, name: str, value: str) -> None:
+    element.setAttribute(name, value)
+    if name in LIVE_PROPERTIES:
+        setattr(element, name, value)

@@ -1,0 +1,189 @@
+"""The page, live: whatever changes, in the form or the address, is checked, estimated and painted."""
+
+import asyncio
+import json
+
+import host
+from js import URL, Blob, document
+from pyodide.ffi import to_js
+
+from vramplan.accountings import estimate
+from vramplan.catalogue import defaults
+from vramplan.checks import check, converted_budget
+from vramplan.errors import SettingsError
+from vramplan.fields import BY_NAME, applying
+from vramplan.link import read_query, texts_to_query
+from vramplan.settings import Settings, parse
+from pyscript import address, clipboard
+from pyscript.controls import Controls
+from pyscript.dom import Region
+from pyscript.events import Later, listen
+from pyscript.results import ResultsSide
+from pyscript.views import problems as problems_view
+from pyscript.views import share as share_view
+
+TOAST_FOR = 4_000
+"""Milliseconds a confirmation stays on the screen."""
+
+
+class Page:
+    """Ties the form, the address and the results together. All state is in the form and the address."""
+
+    def __init__(self):
+        self._controls = Controls()
+        self._results = ResultsSide()
+        self._notices = Region("notices")
+        self._share = Region("share-content")
+        self._dialog = document.getElementById("share")
+        self._settings: Settings | None = None
+        self._unit = defaults()["budget_unit"]
+        self._committed = ""
+        self._clear_toast = Later(lambda: self._toast(""), TOAST_FOR)
+
+    def start(self, touched: list[str]) -> None:
+        """Take over: show what the link says, except in the fields a visitor has used while the page was loading."""
+        self._open(address.query(), [name for name in BY_NAME if name not in touched])
+        self._results.paint_panels() if self._settings else None
+        form = document.getElementById("form")
+        listen(form, "input", self._on_input)
+        listen(form, "change", lambda event: self._commit())
+        listen(form, "submit", lambda event: event.preventDefault())
+        listen(document, "click", self._on_click)
+        listen(document.getElementById("curve"), "input", self._on_slider)
+        for name in ("pointermove", "pointerdown"):
+            listen(document.getElementById("curve"), name, self._on_point)
+        listen(document.getElementById("curve"), "pointerleave", lambda event: self._results.read_curve_here())
+        address.on_travel(self._on_travel)
+
+    def _open(self, query: str, names: list[str] | None = None) -> None:
+        """Show the run of a query string. Unless names are given, fields it has no use for keep what is typed in them."""
+        link = read_query(query)
+        texts = link.all_texts
+        checked = check(texts, defaults())
+        self._controls.write(texts, names or [*checked.values, *(error.field for error in checked.errors)])
+        self._unit = self._controls.read()["budget_unit"]
+        if link.notices:
+            self._notices.paint(problems_view.notices(link.notices))
+        else:
+            self._notices.hide()
+        self._refresh()
+        self._committed = self._query
+
+    def _refresh(self) -> None:
+        """Check, estimate and paint what the controls hold, and keep the address in step."""
+        texts = self._controls.read()
+        checked = check(texts, defaults())
+        self._query = texts_to_query(texts)
+        address.replace(self._query)
+        self._controls.show_applying(applying(checked.values))
+        self._controls.show_ranges(checked.values)
+        self._controls.show_errors(checked.errors)
+        try:
+            self._settings = parse(texts)
+        except SettingsError as problem:
+            self._settings = None
+            self._results.show_problems(problem.errors)
+        else:
+            self._results.show(estimate(self._settings))
+
+    def _commit(self) -> None:
+        """A change is finished: give it its own step in the history."""
+        if self._query != self._committed:
+            address.replace(self._committed)
+            address.push(self._query)
+            self._committed = self._query
+
+    def _on_input(self, event) -> None:
+        if event.target.name == "budget_unit":
+            self._keep_bytes(event.target.value)
+        self._refresh()
+
+    def _keep_bytes(self, unit: str) -> None:
+        typed = self._controls.read()["budget"]
+        self._controls.write({"budget": converted_budget(typed, from_unit=self._unit, to_unit=unit)}, ["budget"])
+        self._unit = unit
+
+    def _on_travel(self) -> None:
+        if address.query() != f"?{self._query}":
+            self._open(address.query())
+
+    def _go(self, query: str, names: list[str] | None = None) -> None:
+        """Open another run as a step of its own."""
+        address.push(query)
+        self._open(query, names)
+
+    def _on_click(self, event) -> None:
+        target = event.target.closest("[data-open], [data-field], [data-copy], [data-action]")
+        if not target or event.ctrlKey or event.metaKey or event.shiftKey:
+            return
+        event.preventDefault()
+        data = target.dataset
+        if hasattr(data, "open"):
+            self._go(target.getAttribute("href"))
+        elif hasattr(data, "field"):
+            self._controls.focus(data.field)
+        elif hasattr(data, "copy"):
+            self._copy(document.getElementById(data.copy).value, target.textContent.removeprefix("Copy").strip())
+        else:
+            self._act(data.action)
+
+    def _act(self, action: str) -> None:
+        if action == "copy-link":
+            self._copy(address.full(self._query), "Link")
+        elif action == "share":
+            self._share.paint(share_view.dialog(self._settings, address.full(self._query)))
+            self._dialog.showModal()
+        elif action == "close-share":
+            self._dialog.close()
+        elif action == "save-json":
+            asyncio.ensure_future(self._save_json())
+        elif action == "reset":
+            self._go(texts_to_query({}), list(BY_NAME))
+            self._toast("Back to the opening configuration")
+        elif action == "dismiss-notices":
+            self._notices.hide()
+
+    def _copy(self, text: str, what: str) -> None:
+        async def run() -> None:
+            copied = await clipboard.copy(text)
+            self._toast(f"{what} copied" if copied else "This browser does not allow copying; select the text instead")
+
+        asyncio.ensure_future(run())
+
+    async def _save_json(self) -> None:
+        """Offer the estimate as a JSON file. pydantic writes it, and is loaded for the first one."""
+        self._toast("Preparing the JSON document …")
+        try:
+            await host.loadExtras()
+            from vramplan.documents import EstimateDocument
+
+            text = EstimateDocument.of(estimate(self._settings)).to_json()
+        except Exception:
+            self._toast("The JSON document needs a download that did not work; try again")
+            raise
+        link = document.createElement("a")
+        link.href = URL.createObjectURL(Blob.new(to_js([text]), to_js({"type": "application/json"})))
+        link.download = "estimate.json"
+        link.click()
+        URL.revokeObjectURL(link.href)
+        self._toast("Saved estimate.json")
+
+    def _on_slider(self, event) -> None:
+        self._results.read_curve(int(event.target.value))
+
+    def _on_point(self, event) -> None:
+        drawing = event.target.closest("svg")
+        if drawing:
+            box = drawing.getBoundingClientRect()
+            self._results.read_curve_at(event.clientX - box.left, box.width)
+
+    def _toast(self, message: str) -> None:
+        place = "share-toast" if self._dialog.open else "toast"
+        document.getElementById(place).textContent = message
+        if message:
+            self._clear_toast.call()
+
+
+def start(touched: str) -> None:
+    """Entry for the boot script. `touched`: JSON list of the names of controls used before Python was there."""
+    Page().start(json.loads(touched))

@@ -1,0 +1,103 @@
+"""The results side of the page: every panel, the values in the formulas, and what a screen reader hears."""
+
+from js import document
+
+from vramplan import report
+from vramplan.calculation import applying_cases, value_texts
+from vramplan.chart import nearest_sample
+from vramplan.errors import FieldError
+from vramplan.ledger import Estimate
+from pyscript import panels
+from pyscript.dom import Region
+from pyscript.events import Later
+from pyscript.views import problems as problems_view
+
+SPEAK_AFTER = 900
+"""Milliseconds without a change before a screen reader hears the result."""
+
+SOON = 0
+"""Milliseconds: after the browser has shown the headline."""
+
+
+class ResultsSide:
+    """Shows an estimate: the answer at once, everything around it as soon as the answer is on the screen."""
+
+    def __init__(self):
+        names = ("headline", "problems", "facts", "components", "methods", "maxima", "alternatives", "curve", "curve-table")
+        self._regions = {name: Region(name) for name in names}
+        self._panels = document.getElementById("panels")
+        self._values = [(element, element.dataset.value) for element in document.querySelectorAll("[data-value]")]
+        self._cases = list(document.querySelectorAll(".case"))
+        self._texts: dict[str, str] = {}
+        self._estimate: Estimate | None = None
+        self._results: panels.Results | None = None
+        self._message = ""
+        self._paint_later = Later(self.paint_panels, SOON)
+        self._speak_later = Later(self._speak, SPEAK_AFTER)
+
+    def show(self, estimate: Estimate) -> None:
+        """Show the answer now and the panels soon."""
+        self._estimate = estimate
+        told = report.headline(estimate)
+        self._regions["problems"].hide()
+        self._regions["headline"].paint(panels.headline(estimate))
+        document.title = f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan"
+        self._panels.hidden = False
+        self._paint_later.call()
+        self._say(told.sentence)
+
+    def show_problems(self, errors: tuple[FieldError, ...]) -> None:
+        """Show what must be corrected instead of results."""
+        self._estimate = None
+        self._paint_later.cancel()
+        self._regions["headline"].hide()
+        self._panels.hidden = True
+        self._regions["problems"].paint(problems_view.problems(errors))
+        document.title = "Check training inputs | VRAM Plan"
+        self._say(f"Check training inputs. {errors[0].message}")
+
+    def paint_panels(self) -> None:
+        """Paint everything around the answer."""
+        estimate = self._estimate
+        self._results = panels.results(estimate)
+        regions = self._regions
+        regions["facts"].paint(panels.facts(estimate))
+        regions["components"].paint(panels.components(estimate))
+        regions["maxima"].paint(panels.maxima(self._results))
+        regions["alternatives"].paint(panels.alternatives(self._results))
+        regions["methods"].paint(panels.methods(estimate))
+        self.read_curve(self._results.chart.current_index)
+        regions["curve-table"].paint(panels.curve_table(estimate))
+        self._fill_formulas(estimate)
+
+    def read_curve(self, sample: int) -> None:
+        """Read the curve at one of its samples."""
+        self._regions["curve"].paint(panels.curve_drawing(self._results, sample))
+
+    def read_curve_at(self, offset: float, width: float) -> None:
+        """Read the curve nearest to a place in the drawing, given in pixels of its width."""
+        self.read_curve(nearest_sample(self._results.chart, offset=offset, width=width))
+
+    def read_curve_here(self) -> None:
+        """Read the curve at the current sequence length."""
+        self.read_curve(self._results.chart.current_index)
+
+    def _fill_formulas(self, estimate: Estimate) -> None:
+        texts = value_texts(estimate)
+        for element, name in self._values:
+            if self._texts.get(name) != texts[name]:
+                element.textContent = texts[name]
+        self._texts = texts
+        applying = applying_cases(estimate.settings)
+        for case in self._cases:
+            applies = "yes" if case.id in applying else "no"
+            if case.dataset.applies != applies:
+                case.dataset.applies = applies
+                case.querySelector(".filled").hidden = applies == "no"
+
+    def _say(self, message: str) -> None:
+        self._message = message
+        self._speak_later.call()
+
+    def _speak(self) -> None:
+        document.getElementById("announcement").textContent = self._message

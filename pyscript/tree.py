@@ -1,0 +1,61 @@
+"""A tree of elements, and its markup. Text is always escaped; there is no way to put raw markup in."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+
+VOID_TAGS = {"br", "input", "meta", "link", "img"}
+"""Elements of HTML that have no end tag."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element: its tag, its attributes in order, and its children, elements or text."""
+
+    tag: str
+    attributes: tuple[tuple[str, str], ...]
+    children: tuple["Element | str", ...]
+
+
+Child = Element | str | None | Iterable["Child"]
+
+
+def h(tag: str, *children: Child, **attributes: object) -> Element:
+    """An element. None and False leave a child or attribute out, True gives an attribute without value.
+
+    Attribute names lose a trailing underscore, and the others become dashes: class_, data_part, aria_label.
+    """
+    pairs = tuple(
+        (name.rstrip("_").replace("_", "-"), "" if value is True else str(value))
+        for name, value in attributes.items()
+        if value is not None and value is not False
+    )
+    return Element(tag, pairs, tuple(_flat(children)))
+
+
+def svg(tag: str, *children: Child, **attributes: object) -> Element:
+    """An SVG element; `viewBox` keeps its capital."""
+    element = h(tag, *children, **attributes)
+    pairs = tuple(("viewBox" if name == "viewbox" else name, value) for name, value in element.attributes)
+    return Element(tag, pairs, element.children)
+
+
+def markup(node: Element | str) -> str:
+    """The tree as HTML, without any white space of its own."""
+    if isinstance(node, str):
+        return escape(node, quote=False)
+    start = node.tag + "".join(f' {name}="{escape(value)}"' if value else f" {name}" for name, value in node.attributes)
+    if node.tag in VOID_TAGS:
+        return f"<{start}>"
+    return f"<{start}>{''.join(markup(child) for child in node.children)}</{node.tag}>"
+
+
+def _flat(children: Iterable[Child]) -> Iterable[Element | str]:
+    for child in children:
+        if child is None or child is False:
+            continue
+        if isinstance(child, (str, Element)):
+            if child != "":
+                yield child
+        else:
+            yield from _flat(child)

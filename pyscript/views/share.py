@@ -1,0 +1,44 @@
+"""The Share dialog: one run as a link, a frame for other pages, a command and lines of Python."""
+
+from vramplan import share
+from vramplan.settings import Settings
+from pyscript.tree import Element, h, markup
+
+FRAME_HEIGHT = 720
+"""Height of the frame that is offered, in CSS pixels: headline and first panels without scrolling."""
+
+
+def dialog(settings: Settings | None, address: str) -> Element:
+    """The content of the dialog; every text has a button that copies it."""
+    frame = h(
+        "iframe",
+        src=address,
+        title="VRAM Plan: will this fine-tuning run fit?",
+        width="100%",
+        height=FRAME_HEIGHT,
+        loading="lazy",
+        allow="clipboard-write",
+    )
+    return h(
+        "div",
+        _text("share-link", "Link", address),
+        _text("share-frame", "Frame for another page", markup(frame)),
+        [
+            _text("share-command", "Terminal", share.command(settings)),
+            _text("share-python", "Python", share.python(settings)),
+            h("button", "Save as JSON", type="button", data_action="save-json", class_="plain"),
+        ]
+        if settings
+        else h("p", "The terminal command, Python and JSON follow when every input can be used.", class_="note"),
+    )
+
+
+def _text(name: str, label: str, text: str) -> Element:
+    lines = text.count("\n")
+    return h(
+        "div",
+        h("label", label, for_=name, class_="label"),
+        h("textarea", text, id=name, readonly=True, rows=5 if lines else 2, spellcheck="false", value=text),
+        h("button", "Copy", h("span", f" {label}", class_="visually-hidden"), type="button", data_copy=name, class_="plain"),
+        class_="share-text",
+    )

@@ -1,0 +1,156 @@
+"""Who may import whom, read from the source itself.
+
+Belongs here: arrows between modules. The order below is the one place that says which module stands on which. What the
+files contain: test_source_rules.py.
+"""
+
+import ast
+from pathlib import Path
+import re
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+APP, PYSCRIPT = ROOT / "app", ROOT / "pyscript"
+CORE, SITE = APP / "vramplan", APP / "vramplan_site"
+
+# A module may import the modules of earlier rungs only; modules on one rung do not know each other.
+RUNGS = (
+    {"units", "errors", "data"},
+    {"constants"},
+    {"architecture"},
+    {"catalogue"},
+    {"fields"},
+    {"checks"},
+    {"settings"},
+    {"link"},
+    {"ledger"},
+    {"accountings.*"},
+    {"accountings"},
+    {"fit", "curve", "compare"},
+    {"chart", "words"},
+    {"report"},
+    {"calculation", "documents", "share", "tables"},
+    {"cli"},
+    {"__init__", "__main__"},
+)
+BROWSER_ONLY = {"js", "pyodide", "pyodide_js", "micropip"}
+THIRD_PARTY = {"documents": {"pydantic"}}
+
+
+def sources(folder):
+    return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def module_name(path, root):
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+MODULES = {module_name(path, CORE): path for path in sources(CORE)}
+
+
+def imports(path, package_root):
+    """Dotted names a file imports, relative ones resolved; `from a import b` gives a.b."""
+    here = path.relative_to(package_root).with_suffix("").parts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = ".".join((*here[: len(here) - node.level], *filter(None, [node.module]))) if node.level else node.module
+            yield from (f"{start}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "__import__":
+            yield "__import__"
+
+
+def core_module(dotted):
+    """The module of the core that an imported name lies in; '__init__' for a public name of the package itself."""
+    parts = dotted.split(".")[1:]
+    while parts and ".".join(parts) not in MODULES:
+        parts.pop()
+    return ".".join(parts) or "__init__"
+
+
+def rung(module):
+    family = re.sub(r"^accountings\..+", "accountings.*", module)
+    found = [number for number, names in enumerate(RUNGS) if family in names]
+    assert found, f"{module} has no place in the order of imports: give it one in RUNGS"
+    return found[0]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_core_modules_import_only_what_stands_below_them(module):
+    wrong = [name for name in imports(MODULES[module], APP)
+             if name.startswith("vramplan.") and rung(core_module(name)) >= rung(module)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_core_modules_know_neither_browser_nor_tests_nor_site(module):
+    roots = {name.split(".")[0] for name in imports(MODULES[module], APP)}
+    assert roots & (BROWSER_ONLY | {"tests", "pyscript", "views", "vramplan_site", "numpy", "__import__"}) == set()
+    assert roots & {"pydantic", "pydantic_core"} <= THIRD_PARTY.get(module, set())
+
+
+def test_accountings_never_import_one_another():
+    accountings = [name for name in MODULES if name.startswith("accountings.")]
+    assert "accountings.planning" in accountings
+    for name in accountings:
+        others = [target for target in imports(MODULES[name], APP) if core_module(target).startswith("accountings")]
+        assert others == []
+
+
+def page_files(names):
+    """Files of the page's own modules among imported names."""
+    for name in names:
+        parts = name.split(".")
+        while parts and parts[0] == "pyscript":
+            found = [p for p in (ROOT.joinpath(*parts).with_suffix(".py"), ROOT.joinpath(*parts, "__init__.py")) if p.is_file()]
+            if found:
+                yield found[0]
+                break
+            parts.pop()
+
+
+def reached(starts):
+    """Everything that is imported, directly or not, once the given files of the page are."""
+    files, names = set(), set()
+    waiting = set(starts)
+    while waiting:
+        path = waiting.pop()
+        files.add(path)
+        targets = set(imports(path, ROOT))
+        names |= targets
+        waiting |= set(page_files(targets)) - files
+    return {name.split(".")[0] for name in names}
+
+
+def test_the_site_build_stands_on_the_core_and_on_the_pure_parts_of_the_page():
+    """What lies in `inside` runs in the page's own Python; the rest runs in any Python."""
+    builders = [path for path in sources(SITE) if "inside" not in path.parts]
+    assert builders
+    for path in builders:
+        targets = set(imports(path, APP))
+        roots = {name.split(".")[0] for name in targets} | reached(page_files(targets))
+        assert roots & (BROWSER_ONLY | {"tests"}) == set(), path
+        assert not any(name.startswith("vramplan.cli") for name in targets), path
+
+
+def test_the_page_stands_on_the_core_and_never_on_the_terminal_or_the_build():
+    assert sources(PYSCRIPT)
+    for path in sources(PYSCRIPT):
+        targets = set(imports(path, ROOT))
+        forbidden = ("vramplan.cli", "vramplan.tables", "vramplan_site", "tests", "__import__")
+        assert not any(name.startswith(forbidden) for name in targets), path
+
+
+def test_views_and_tree_are_pure():
+    pure = [PYSCRIPT / "tree.py", *sources(PYSCRIPT / "views")]
+    assert len(pure) > 2
+    for path in pure:
+        assert reached([path]) & BROWSER_ONLY == set(), path
+
+
+def test_only_the_page_itself_is_reached_by_browser_names():
+    """Guards the two tests above: they would pass on anything if imports were not followed."""
+    assert "js" in reached([PYSCRIPT / "page.py"])

@@ -1,0 +1,186 @@
+"""What build.py and the finished dist/ promise: readable failures, nothing fetched too early, every licence shipped."""
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from vramplan_site import toolchain
+from vramplan_site.server import open_server
+from vramplan_site.toolchain import DIST, ROOT
+
+
+def build_py(*arguments, **environment):
+    """Run build.py with the Python of these tests."""
+    return subprocess.run(
+        [sys.executable, ROOT / "build.py", *arguments],
+        capture_output=True, text=True, check=False, env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def manifest() -> dict:
+    (file,) = DIST.glob("boot-*.json")
+    return json.loads(file.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def server():
+    with open_server(8700) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield running.server_address
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def head(server):
+    """Ask for a path's headers: status and headers by name."""
+    def ask(path):
+        connection = http.client.HTTPConnection(*server)
+        connection.request("HEAD", path)
+        response = connection.getresponse()
+        connection.close()
+        return response.status, {name.lower(): value for name, value in response.getheaders()}
+    return ask
+
+
+@pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["--port", "1"]])
+def test_unknown_command_prints_the_usage(arguments):
+    done = build_py(*arguments)
+    assert done.returncode == 2
+    assert "build.py serve" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http", "-1"])
+def test_wrong_port_is_named(port):
+    done = build_py("serve", f"--port={port}")
+    assert done.returncode == 2
+    assert repr(port) in done.stderr and "1 to 65535" in done.stderr and len(done.stderr) < 300
+
+
+def test_second_build_has_nothing_to_do():
+    done = build_py("build")
+    assert (done.returncode, done.stdout) == (0, "dist/ is up to date.\n")
+
+
+def test_failed_command_shows_its_last_words_and_the_fix():
+    command = [sys.executable, "-c", "print('no such thing'); raise SystemExit(3)"]
+    with pytest.raises(toolchain.Failure, match="(?s)no such thing.*Install the thing."):
+        toolchain.run(command, fix="Install the thing.")
+    with pytest.raises(toolchain.Failure, match="Install the thing."):
+        toolchain.run([ROOT / "no-such-program"], fix="Install the thing.")
+
+
+def test_changed_npm_package_is_refused(tmp_path, monkeypatch):
+    """A tarball whose checksum is not the locked one is not unpacked."""
+    def npm_pack(command, **options):
+        (Path(command[command.index("--pack-destination") + 1]) / "pyodide.tgz").write_bytes(b"something else")
+    monkeypatch.setattr(toolchain, "CACHE", tmp_path)
+    monkeypatch.setattr(toolchain, "node_tools", lambda: ("node", "npm"))
+    monkeypatch.setattr(toolchain, "run", npm_pack)
+    with pytest.raises(toolchain.Failure, match="not the file in locks/npm.toml"):
+        toolchain.npm_package("pyodide")
+    assert not (tmp_path / "npm" / "pyodide").exists()
+
+
+def test_digest_depends_on_names_and_contents_only():
+    folder = ROOT / "static"
+    assert toolchain.digest(folder) == toolchain.digest(folder)
+    assert toolchain.digest(folder) != toolchain.digest(folder, also="more")
+    assert toolchain.digest(folder / "boot.mjs") != toolchain.digest(folder / "style.css")
+
+
+def test_server_sends_types_and_caching(head, manifest):
+    status, headers = head("/")
+    assert status == 200
+    assert headers["cache-control"] == "no-cache"
+    for path, kind in [
+        (manifest["engine"] + "pyodide.mjs", "text/javascript"),
+        (manifest["engine"] + "pyodide.asm.wasm", "application/wasm"),
+        (manifest["start"], "application/zip"),
+    ]:
+        status, headers = head("/" + path)
+        assert (status, headers["content-type"]) == (200, kind)
+        assert "immutable" in headers["cache-control"]
+        assert headers["access-control-allow-origin"] == "*"
+    assert head("/nothing-0123456789ab.zip")[0] == 404
+
+
+def test_taken_port_gives_the_next_one(server):
+    host, port = server
+    with open_server(port) as second:
+        assert second.server_address[1] > port
+
+
+def test_page_names_no_other_host_and_no_absolute_path():
+    tags = re.findall(r"<(?:link|script|img)\b[^>]*>", (DIST / "index.html").read_text("utf-8"))
+    urls = [url for tag in tags for url in re.findall(r'\s(?:href|src|data-manifest)="([^"]*)"', tag)]
+    assert len(urls) > 5
+    for url in urls:
+        assert not url.startswith(("/", "http:", "https:")), url
+        assert (DIST / url).is_file(), url
+
+
+def test_start_holds_no_extras(manifest):
+    """The page starts without pydantic; what it starts from is compiled, and holds what the packages read."""
+    early = {file["url"] for file in manifest["files"]}
+    assert early == {manifest["start"], manifest["engine"] + "pyodide.asm.wasm"}
+    with zipfile.ZipFile(DIST / manifest["start"]) as archive:
+        names = set(archive.namelist())
+    assert {"vramplan/__init__.pyc", "vramplan/data/models.toml", "pyscript/page.pyc", "typing.pyc"} <= names
+    assert not [name for name in names if name.endswith(".py") or name.startswith(("pydantic", "numpy", "micropip"))]
+
+
+def test_rest_completes_the_standard_library(manifest, tmp_path):
+    """Written over the end of the start zip, the rest makes one sound zip with every module once."""
+    extras = manifest["extras"]
+    whole = tmp_path / "whole.zip"
+    whole.write_bytes((DIST / manifest["start"]).read_bytes()[:extras["at"]] + (DIST / extras["rest"]).read_bytes())
+    with zipfile.ZipFile(whole) as archive:
+        assert archive.testzip() is None
+        names = [name for name in archive.namelist() if not name.startswith(("vramplan/", "pyscript/"))]
+    assert len(names) == len(set(names))
+    with zipfile.ZipFile(toolchain.CACHE / "npm" / "pyodide" / "python_stdlib.zip") as stock:
+        modules = {name + "c" for name in stock.namelist() if name.endswith(".py")}
+    assert modules <= set(names)
+
+
+def test_lock_names_compiled_wheels_that_are_there(manifest):
+    packages = manifest["lock"]["packages"]
+    assert set(manifest["extras"]["packages"]) <= set(packages)
+    for package in packages.values():
+        assert set(package["depends"]) <= set(packages)
+        with zipfile.ZipFile(DIST / package["file_name"]) as wheel:
+            assert not [name for name in wheel.namelist() if name.endswith((".py", ".pyi"))]
+
+
+def test_everything_served_has_its_licence(manifest):
+    folder = DIST / "licences"
+    parts = ["vramplan", "pyodide", "cpython", "native-libraries", *manifest["lock"]["packages"]]
+    index = (folder / "README.txt").read_text("utf-8")
+    for part in parts:
+        assert f"{part}.txt" in index
+        assert len((folder / f"{part}.txt").read_text("utf-8")) > 1000
+
+
+def test_lock_files_name_no_registry():
+    locks = [ROOT / "requirements.lock", *toolchain.LOCKS.iterdir()]
+    assert len(locks) == 4
+    for lock in locks:
+        assert not re.search(r"https?:|file:|index-url|find-links", lock.read_text("utf-8")), lock.name
+
+
+def test_versions_for_the_page_are_those_of_the_tests():
+    locked = dict(re.findall(r"^([\w-]+)==(\S+)", (ROOT / "requirements.lock").read_text("utf-8"), re.MULTILINE))
+    page = dict(re.findall(r"^([\w-]+)==(\S+)", (toolchain.LOCKS / "wasm.lock").read_text("utf-8"), re.MULTILINE))
+    assert page.pop("micropip")
+    assert page == {name: locked[name] for name in page}

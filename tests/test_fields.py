@@ -1,0 +1,203 @@
+"""Bad input: each wrong value gives one error, for its field, saying which field, what must hold and what came.
+
+Belongs here: the sentences and order of errors, and which fields are looked at. Hostile links: test_properties.py.
+"""
+
+from decimal import Decimal
+import re
+
+import pytest
+
+from configurations import CHOICES, CUSTOM, DECIMAL, DIMENSION_KEYS, FIELD_ORDER, OPENING, WHOLE
+from vramplan import Settings, SettingsError
+from vramplan.fields import FIELDS
+from vramplan.settings import format_settings as as_strings, parse
+
+LABELS = {field.name: field.label for field in FIELDS}
+
+
+def errors(typed):
+    with pytest.raises(SettingsError) as caught:
+        parse(typed)
+    assert str(caught.value) == caught.value.errors[0].message
+    return caught.value.errors
+
+
+def only_error(name, text):
+    """The message of the one error that this text in this field causes, in an otherwise valid configuration."""
+    found = errors({**CUSTOM, name: text})
+    assert [error.field for error in found] == [name]
+    return found[0].message
+
+
+def says(message, number):
+    """Whether the number stands in the message, with or without thousands separators."""
+    return re.search(rf"(?<![\d.]){re.escape(str(number))}(?![\d]|\.\d)", message.replace(",", "")) is not None
+
+
+def names(message, field):
+    return LABELS[field].lower() in message.lower() or field in message
+
+
+NOT_NUMBERS = ["abc", "٤٢", "²", "१६", "1e1", "1E1", "0x10", "1_0", "NaN", "inf", "--1", "1 0", "<b>", "½", "1/2", "true"]
+
+
+@pytest.mark.parametrize("name", [*WHOLE, *DECIMAL, *CHOICES, "accounting"])
+@pytest.mark.parametrize("text", ["", "   "])
+def test_empty(name, text):
+    message = only_error(name, text)
+    assert names(message, name)
+    assert re.search(r"empty|nothing|blank|missing", message)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("text", [*NOT_NUMBERS, "1.5", "2.0", "0", "-1", "-0", "over"])
+def test_whole_numbers(name, text):
+    low, high = WHOLE[name]
+    text = str(high + 1) if text == "over" else text
+    message = only_error(name, text)
+    assert names(message, name)
+    assert text in message or says(message, text)
+    assert "whole number" in message and says(message, low) and says(message, high)
+
+
+@pytest.mark.parametrize("name", DECIMAL)
+@pytest.mark.parametrize("text", [*NOT_NUMBERS, "-1", "under", "over"])
+def test_decimals(name, text):
+    low, high = DECIMAL[name]
+    text = {"under": str(Decimal(low) - Decimal("0.000001")), "over": f"{high}.000001"}.get(text, text)
+    message = only_error(name, text)
+    assert names(message, name)
+    assert text in message or says(message, text)
+    assert (says(message, low) and says(message, high)) or name == "budget"
+    assert "whole number" not in message
+
+
+@pytest.mark.parametrize(("unit", "low", "high"), [("gib", "1", "2048"), ("gb", "1.073741824", "2199.023255552")])
+@pytest.mark.parametrize("text", ["abc", "-1", "1e1", "0", "3000"])
+def test_a_bad_budget_is_told_its_limits_in_the_chosen_unit(unit, low, high, text):
+    found = errors({**CUSTOM, "budget": text, "budget_unit": unit})
+    assert [error.field for error in found] == ["budget"]
+    assert says(found[0].message, low) and says(found[0].message, high)
+
+
+@pytest.mark.parametrize("name", ["activation_multiplier", "budget"])
+def test_zero_is_too_small_where_nothing_is_no_choice(name):
+    assert names(only_error(name, "0"), name)
+
+
+@pytest.mark.parametrize("name", [*CHOICES, "accounting"])
+@pytest.mark.parametrize("text", ["abc", "0", "-1", "1e1", "٢٤", "9999", "None", "<script>"])
+def test_choices(name, text):
+    message = only_error(name, text)
+    assert names(message, name)
+    assert text in message
+    assert all(option in message or option in says_options(name) for option in CHOICES.get(name, ("planning",)))
+
+
+def says_options(name):
+    """Long lists of options may be shortened in the sentence; only the GPU classes are long."""
+    return CHOICES["gpu"] if name == "gpu" else ()
+
+
+@pytest.mark.parametrize("name", [name for name in CHOICES if name != "gpu"])
+def test_choices_are_spelled_exactly(name):
+    wrong = CHOICES[name][0].upper()
+    assert wrong in only_error(name, wrong)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_limits_themselves_are_valid(name):
+    for limit in WHOLE[name]:
+        other = {"num_kv_heads": "1"} if name == "num_attention_heads" else {}
+        other = {"num_attention_heads": "4096"} if name == "num_kv_heads" else other
+        assert getattr(parse({**CUSTOM, **other, name: str(limit)}), name) == limit
+
+
+@pytest.mark.parametrize("name", DECIMAL)
+def test_the_decimal_limits_themselves_are_valid(name):
+    for limit in DECIMAL[name]:
+        assert getattr(parse({**CUSTOM, name: limit}), name) == Decimal(limit)
+
+
+@pytest.mark.parametrize(
+    ("model", "cap"), [("llama-3.2-1b", 131_072), ("llama-3.2-3b", 131_072), ("llama-3.1-8b", 131_072), ("qwen3-8b", 32_768)])
+def test_sequence_length_ends_at_the_cap_of_the_model(model, cap):
+    assert parse({**OPENING, "model": model, "sequence_length": str(cap)}).sequence_length == cap
+    found = errors({**OPENING, "model": model, "sequence_length": str(cap + 1)})
+    assert [error.field for error in found] == ["sequence_length"]
+    assert says(found[0].message, cap) and says(found[0].message, cap + 1)
+
+
+@pytest.mark.parametrize(("heads", "kv_heads"), [("6", "4"), ("6", "12"), ("32", "5")])
+def test_kv_heads_must_divide_heads(heads, kv_heads):
+    found = errors({**CUSTOM, "num_attention_heads": heads, "num_kv_heads": kv_heads})
+    assert [error.field for error in found] == ["num_kv_heads"]
+    assert "divide" in found[0].message and says(found[0].message, heads) and says(found[0].message, kv_heads)
+
+
+def test_bad_heads_are_not_blamed_on_kv_heads():
+    assert [error.field for error in errors({**CUSTOM, "num_attention_heads": "many"})] == ["num_attention_heads"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "unit", "valid"),
+    [("0.999999999", "gib", False), ("2048.000000001", "gib", False), ("1", "gb", False), ("1.073741824", "gb", True),
+     ("1.073741823", "gb", False), ("2199.023255552", "gb", True), ("2199.023255553", "gb", False), ("2048", "gb", True),
+     ("2048." + "0" * 39 + "1", "gib", False), ("0." + "9" * 40, "gib", False), ("1.073741823" + "9" * 40, "gb", False)])
+def test_the_budget_is_1_to_2048_gib_in_either_unit(budget, unit, valid):
+    typed = {**CUSTOM, "budget": budget, "budget_unit": unit}
+    if valid:
+        assert parse(typed).budget == Decimal(budget)
+    else:
+        assert [error.field for error in errors(typed)] == ["budget"]
+
+
+def test_errors_come_in_field_order_one_for_each_field():
+    names_in_order = [name for name in FIELD_ORDER if name not in ("accounting", "model", "gpu", "method")]
+    typed = {**CUSTOM, **{name: "?" for name in reversed(names_in_order)}}
+    assert [error.field for error in errors(typed)] == names_in_order
+
+
+def test_a_bad_model_or_gpu_is_one_error_and_not_many():
+    assert [error.field for error in errors({**CUSTOM, "model": "gpt-9"})] == ["model"]
+    assert [error.field for error in errors({**CUSTOM, "gpu": "a100"})] == ["gpu"]
+
+
+def test_a_bad_value_is_found_whatever_the_order_of_typing():
+    typed = {**OPENING, "rank": "?", "sequence_length": "40000", "model": "qwen3-8b"}
+    for order in (typed, dict(reversed(typed.items()))):
+        assert [error.field for error in errors(order)] == ["rank", "sequence_length"]
+
+
+@pytest.mark.parametrize("name", DIMENSION_KEYS)
+def test_dimensions_are_not_looked_at_beside_a_preset(name):
+    assert getattr(parse({**OPENING, name: "nonsense"}), name) is None
+    assert parse({**OPENING, name: "nonsense"}) == parse(OPENING)
+
+
+@pytest.mark.parametrize("name", ["budget", "budget_unit"])
+def test_a_budget_is_not_looked_at_beside_a_gpu_class(name):
+    assert getattr(parse({**OPENING, name: "nonsense"}), name) is None
+
+
+def test_only_fields_that_apply_have_a_value():
+    assert set(as_strings(parse(OPENING))) == set(OPENING)
+    assert set(as_strings(parse(CUSTOM))) == set(FIELD_ORDER)
+
+
+def test_the_table_lists_every_field_once_in_order_with_label_and_hint():
+    assert tuple(field.name for field in FIELDS) == FIELD_ORDER
+    assert len({field.label for field in FIELDS}) == len(FIELD_ORDER)
+    assert all(field.hint.strip() for field in FIELDS)
+
+
+def test_defaults_are_the_opening_configuration():
+    assert parse({}) == parse(OPENING) == Settings()
+
+
+def test_surrounding_spaces_are_harmless_or_an_error_but_never_another_value():
+    try:
+        assert parse({**CUSTOM, "rank": " 16 "}).rank == 16
+    except SettingsError as error:
+        assert [one.field for one in error.errors] == ["rank"]

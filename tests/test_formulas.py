@@ -1,0 +1,112 @@
+"""The formulas shown to people, evaluated: each gives what the estimate and the independent oracle count.
+
+Belongs here: data/formulas.toml as mathematics, in exact fractions. How a formula looks on the page: browser tests.
+"""
+
+import ast
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+import tomllib
+
+import pytest
+
+from configurations import OPENING, random_configurations
+import oracle
+from vramplan import estimate
+from vramplan.settings import parse
+
+FORMULAS = tomllib.loads((Path(__file__).parent.parent / "app/vramplan/data/formulas.toml").read_text(encoding="utf-8"))
+STEPS = FORMULAS["step"]
+SYMBOLS = set(FORMULAS["symbols"]) - {"source", "date"}
+CONFIGURATIONS = [OPENING, {**OPENING, "method": "full"}, {**OPENING, "method": "lora"}, *random_configurations(200, seed=7)]
+COUNTED = oracle.ledger(CONFIGURATIONS)
+TABLE = oracle.columns(CONFIGURATIONS)
+
+
+class Exact(ast.NodeTransformer):
+    """Makes every number of an expression an exact fraction, so that / loses nothing."""
+
+    def visit_Constant(self, node):
+        return ast.Call(ast.Name("Fraction", ast.Load()), [node], [])
+
+
+@cache
+def compiled(expression):
+    tree = ast.fix_missing_locations(Exact().visit(ast.parse(expression, mode="eval")))
+    return compile(tree, expression, "eval")
+
+
+def inputs(index):
+    """The symbols that no formula defines, from the settings alone."""
+    typed, row = CONFIGURATIONS[index], {name: column[index] for name, column in TABLE.items()}
+    checkpointed, mixed = typed["checkpointing"] == "full", typed["trainable_precision"] == "mixed-bf16"
+    return {
+        "H": row["hidden_size"], "L": row["num_layers"], "n": row["num_attention_heads"], "k": row["num_kv_heads"],
+        "d": row["head_dim"], "M": row["intermediate_size"], "V": row["vocab_size"], "t": 1 if row["tied"] else 2,
+        "epsilon": 1 if row["qk_norm"] else 0, "r": row["rank"], "B": row["micro_batch"], "S": row["sequence_length"],
+        "G": int(typed["gradient_accumulation_steps"]), "N": int(typed["replicas"]), "E": row["extra_allowance"],
+        "m": 4 if mixed else 0, "g": 4 if mixed else 2, "o": 8 if typed["optimizer"] == "adamw" else 2,
+        "chi": 1 if typed["attention_kernel"] == "eager" else 0, "p": 7 if typed["adapter_targets"] == "all-linear" else 4,
+        "ell": 1 if checkpointed else row["num_layers"], "alpha": row["activation_multiplier"],
+    }
+
+
+def holding(step, typed):
+    """The cases of a step that hold for a configuration."""
+    return [case for case in step["case"] if all(typed[name] in allowed for name, allowed in case.get("when", {}).items())]
+
+
+def evaluated(index):
+    """Every symbol with its value, formula by formula in reading order."""
+    values = inputs(index)
+    for step in STEPS:
+        (case,) = holding(step, CONFIGURATIONS[index])
+        names = {"__builtins__": {}, "Fraction": Fraction, "max": max}
+        values[step["symbol"]] = eval(compiled(case["expression"]), names, values)
+    return values
+
+
+def test_every_symbol_is_explained_and_every_explanation_is_used():
+    trees = [ast.parse(case["expression"]) for step in STEPS for case in step["case"]]
+    used = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    defined = {step["symbol"] for step in STEPS}
+    assert SYMBOLS == (used | defined) - {"max"}
+    assert defined | set(inputs(0)) == SYMBOLS
+
+
+def test_exactly_one_case_of_each_formula_holds():
+    for typed in CONFIGURATIONS:
+        for step in STEPS:
+            assert len(holding(step, typed)) == 1, (step["symbol"], typed)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "terms", "roundings"),
+    [
+        ("W", ("base_weights", "adapters"), 1),
+        ("T", ("master_weights", "gradients", "optimizer_states"), 0),
+        ("X", ("saved_activations", "active_layer", "adapter_activations"), 3),
+        ("Z", ("logits",), 0),
+        ("J", ("dequantization",), 0),
+    ],
+)
+def test_formulas_give_the_terms_but_for_the_rounding(symbol, terms, roundings):
+    for index in range(len(CONFIGURATIONS)):
+        rounded_up = sum(COUNTED["terms"][name][index] for name in terms) - evaluated(index)[symbol]
+        assert rounded_up == 0 or 0 < rounded_up < roundings
+
+
+def test_formulas_give_the_peak_and_the_counts():
+    for index, typed in enumerate(CONFIGURATIONS):
+        values = evaluated(index)
+        assert 0 <= Fraction(COUNTED["peak"][index], 2**30) - values["peak"] < Fraction(5, 2**30)
+        assert (values["P"], values["P_t"]) == (COUNTED["total"][index], COUNTED["trainable"][index])
+        assert values["batch"] == int(typed["gradient_accumulation_steps"]) * int(typed["micro_batch"]) * int(typed["replicas"])
+
+
+def test_the_values_filled_into_the_formulas_are_those_of_the_estimate():
+    for index, typed in enumerate(CONFIGURATIONS):
+        shown, values = estimate(parse(typed)).quantities, evaluated(index)
+        assert set(shown) <= SYMBOLS and len(shown) > 20
+        assert {name: value for name, value in shown.items() if value != values[name]} == {}
