@@ -4,6 +4,7 @@
     python3 build.py serve [--port N]     build dist/ and serve it on this machine
     python3 build.py build                build dist/ only
     python3 build.py test [pytest args]   build dist/ and run every test, browser tests included
+    python3 build.py bench                time the calculations and the start of the page
     python3 build.py clean                delete what the commands above made
 """
 
@@ -19,7 +20,7 @@ def main(arguments):
     if arguments[:1] in (["-h"], ["--help"], ["help"]):
         print(__doc__.strip())
         return 0
-    if arguments[:1] not in (["serve"], ["build"], ["test"], ["clean"]):
+    if arguments[:1] not in (["serve"], ["build"], ["test"], ["bench"], ["clean"]):
         print(__doc__.strip(), file=sys.stderr)
         return 2
     if sys.version_info < OLDEST:

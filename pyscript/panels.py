@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from vramplan import chart, report
-from vramplan.chart import Chart
+from vramplan.chart import WIDE, Chart, Frame
 from vramplan.curve import curve
 from vramplan.fit import Fit, fit
 from vramplan.ledger import Estimate
@@ -23,10 +23,10 @@ class Results:
     chart: Chart
 
 
-def results(estimate: Estimate) -> Results:
-    """Search and lay out everything around an estimate."""
+def results(estimate: Estimate, frame: Frame = WIDE) -> Results:
+    """Search and lay out everything around an estimate; the chart in a frame of the wanted size."""
     found = fit(estimate.settings)
-    return Results(estimate, found, chart.layout(estimate, longest_fitting=found.longest_sequence.value))
+    return Results(estimate, found, chart.layout(estimate, longest_fitting=found.longest_sequence.value, frame=frame))
 
 
 def headline(estimate: Estimate) -> Element:

@@ -1,19 +1,22 @@
 """The results side of the page: every panel, the values in the formulas, and what a screen reader hears."""
 
-from js import document
+from js import document, window
 
 from vramplan import report
 from vramplan.calculation import applying_cases, value_texts
-from vramplan.chart import nearest_sample
+from vramplan.chart import NARROW, WIDE, nearest_sample
 from vramplan.errors import FieldError
 from vramplan.ledger import Estimate
 from pyscript import panels
 from pyscript.dom import Region
-from pyscript.events import Later
+from pyscript.events import Later, listen
 from pyscript.views import problems as problems_view
 
 SPEAK_AFTER = 900
 """Milliseconds without a change before a screen reader hears the result."""
+
+PHONE = "(max-width: 40rem)"
+"""Screens that get the narrow drawing of the curve, as in style.css."""
 
 SOON = 0
 """Milliseconds: after the browser has shown the headline."""
@@ -32,8 +35,10 @@ class ResultsSide:
         self._estimate: Estimate | None = None
         self._results: panels.Results | None = None
         self._message = ""
+        self._phone = window.matchMedia(PHONE)
         self._paint_later = Later(self.paint_panels, SOON)
         self._speak_later = Later(self._speak, SPEAK_AFTER)
+        listen(self._phone, "change", lambda event: self._paint_later.call() if self._estimate else None)
 
     def show(self, estimate: Estimate) -> None:
         """Show the answer now and the panels soon."""
@@ -59,7 +64,7 @@ class ResultsSide:
     def paint_panels(self) -> None:
         """Paint everything around the answer."""
         estimate = self._estimate
-        self._results = panels.results(estimate)
+        self._results = panels.results(estimate, NARROW if self._phone.matches else WIDE)
         regions = self._regions
         regions["facts"].paint(panels.facts(estimate))
         regions["components"].paint(panels.components(estimate))

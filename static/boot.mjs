@@ -5,7 +5,7 @@
 //                 data-no-webassembly data-no-download data-failed
 //   #boot-bytes   how much has come; its words: data-words="{done} of {total} MB"
 //   #boot-retry   a hidden button, shown when a new try may help
-// Sets <html data-boot>: "loading", then "ready" or "failed".
+// Sets <html data-boot>: "loading", then "ready" or "failed". Performance marks: boot-python, boot-module, boot-ready.
 // Python finds the module `host` (see below), and its entry `start(names)` is called with a JSON list: the names of the
 // form controls that were used before it was there.
 
@@ -24,6 +24,7 @@ function say(step) {
 /** Name the last step. */
 function end(step, outcome) {
   say(step);
+  performance.mark(`boot-${outcome}`);
   page.dataset.boot = outcome;
   bytes.textContent = "";
 }
@@ -31,7 +32,12 @@ function end(step, outcome) {
 /** Note the names of controls as they are used; the returned function ends that and gives the names. */
 function watchControls() {
   const names = new Set();
-  const note = ({ target }) => target.name && names.add(target.name);
+  const note = ({ target }) => {
+    if (target.name) {
+      names.add(target.name);
+      page.dataset.asked = "";
+    }
+  };
   const events = ["input", "change"];
   events.forEach((event) => document.addEventListener(event, note, true));
   return () => {
@@ -123,14 +129,18 @@ async function load() {
     .finally(release);
   const downloaded = finished.then(() => { say("starting"); return loaded; });
   const pyodide = await Promise.race([loaded, downloaded]);
+  performance.mark("boot-python");
   pyodide.registerJsModule("host", host(pyodide, manifest.extras, base));
-  return pyodide.pyimport(manifest.module);
+  const app = pyodide.pyimport(manifest.module);
+  performance.mark("boot-module");
+  return app;
 }
 
 async function main() {
   const used = watchControls();
   retry.addEventListener("click", () => location.reload());
   page.dataset.boot = "loading";
+  if (location.search.length > 1) page.dataset.asked = "";
   if (typeof WebAssembly !== "object") {
     end("noWebassembly", "failed");
     return;

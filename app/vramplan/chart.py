@@ -7,14 +7,31 @@ from vramplan.curve import Point, point
 from vramplan.ledger import Estimate
 from vramplan.units import GIB
 
-WIDTH, HEIGHT = 640, 300
-"""Size of the drawing, in user units."""
 
-LEFT, RIGHT, TOP, BOTTOM = 44, 28, 18, 40
-"""Margins around the plot, for the axis labels, in user units."""
+@dataclass(frozen=True)
+class Frame:
+    """The size of a drawing and of the margins for its axis labels, in user units."""
 
-PLOT_RIGHT, PLOT_FLOOR = WIDTH - RIGHT, HEIGHT - BOTTOM
-"""Right and lower edge of the plot, in user units."""
+    width: int
+    height: int
+    left: int = 44
+    right: int = 28
+    top: int = 8
+    bottom: int = 26
+
+    @property
+    def plot_right(self) -> int:
+        """Right edge of the plot."""
+        return self.width - self.right
+
+    @property
+    def floor(self) -> int:
+        """Lower edge of the plot."""
+        return self.height - self.bottom
+
+
+WIDE, NARROW = Frame(640, 280), Frame(330, 240)
+"""Drawings for a column of results and for a phone, where the labels need relatively more room."""
 
 STACK_WIDTH = 1_000
 """Length of the stacked bar, in its own user units."""
@@ -42,11 +59,6 @@ class Mark:
     y: float
     point: Point
 
-    @property
-    def in_left_half(self) -> bool:
-        """Whether there is more room to its right."""
-        return 2 * self.x < WIDTH
-
 
 @dataclass(frozen=True)
 class Tick:
@@ -60,12 +72,23 @@ class Tick:
 class Chart:
     """The sequence chart, laid out. `samples` is in order of length and holds the current and the crossing mark."""
 
+    frame: Frame
     samples: tuple[Mark, ...]
     current: Mark
     crossing: Mark | None
     budget_y: float
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
+
+    @property
+    def crossing_in_left_half(self) -> bool:
+        """Whether there is more room to the right of the crossing."""
+        return 2 * self.crossing.x < self.frame.width
+
+    @property
+    def crossing_in_upper_half(self) -> bool:
+        """Whether there is more room below the crossing."""
+        return 2 * self.crossing.y < self.frame.height
 
     @property
     def last_index(self) -> int:
@@ -108,7 +131,7 @@ def stack(amounts: dict[str, int], *, budget: int) -> Stack:
     return Stack(STACK_WIDTH, tuple(parts), round(STACK_WIDTH * budget / longest, 2))
 
 
-def layout(current: Estimate, *, longest_fitting: int | None) -> Chart:
+def layout(current: Estimate, *, longest_fitting: int | None, frame: Frame = WIDE) -> Chart:
     """Lay out peak memory from the shortest sequence to a length well past both the current one and the crossing.
 
     The crossing is the longest sequence that fits, left out where the axis or the model's cap ends before it.
@@ -125,14 +148,15 @@ def layout(current: Estimate, *, longest_fitting: int | None) -> Chart:
     top = ticks[-1] * GIB
 
     def x_of(tokens: int) -> float:
-        return round(LEFT + (PLOT_RIGHT - LEFT) * tokens / span, 1)
+        return round(frame.left + (frame.plot_right - frame.left) * tokens / span, 1)
 
     def y_of(amount: int) -> float:
-        return round(PLOT_FLOOR - (PLOT_FLOOR - TOP) * amount / top, 1)
+        return round(frame.floor - (frame.floor - frame.top) * amount / top, 1)
 
     marks = tuple(Mark(x_of(each.sequence_length), y_of(each.peak_bytes), each) for each in points)
     by_length = {mark.point.sequence_length: mark for mark in marks}
     return Chart(
+        frame=frame,
         samples=marks,
         current=by_length[settings.sequence_length],
         crossing=by_length.get(crossing),
@@ -168,7 +192,7 @@ def memory_ticks(top_bytes: int) -> list[int]:
 
 def nearest_sample(chart: Chart, *, offset: float, width: float) -> int:
     """Index of the sample closest to a horizontal place, `offset` of a drawing that is shown `width` wide."""
-    x = WIDTH * offset / width
+    x = chart.frame.width * offset / width
     places = [mark.x for mark in chart.samples]
     right = min(bisect_left(places, x), len(places) - 1)
     left = max(right - 1, 0)

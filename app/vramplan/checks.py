@@ -60,14 +60,15 @@ def check(texts: Mapping[str, str], defaults: Mapping[str, str]) -> Checked:
     return Checked(values, tuple(sorted(errors, key=lambda error: order.index(error.field))), tuple(unused))
 
 
-def came(text: str) -> str:
-    """How a rejected value is repeated in a sentence: shortened, and without control characters."""
-    if not text:
-        return "nothing was entered"
+def quoted(text: str) -> str:
+    """A text from outside as it is repeated in a sentence: shortened, and without control characters."""
     shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[: SHOWN_LENGTH + 1])
-    if len(shown) > SHOWN_LENGTH:
-        shown = shown[:SHOWN_LENGTH] + "…"
-    return f"got “{shown}”"
+    return f"“{shown[:SHOWN_LENGTH]}…”" if len(shown) > SHOWN_LENGTH else f"“{shown}”"
+
+
+def came(text: str) -> str:
+    """What came instead of a value that can be used."""
+    return f"got {quoted(text)}" if text else "nothing was entered"
 
 
 def converted_budget(text: str, *, from_unit: str, to_unit: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
 from vramplan.catalogue import current_version, defaults, defaults_by_version
-from vramplan.checks import came, check
+from vramplan.checks import came, check, quoted
 from vramplan.fields import BY_NAME, FIELDS
 from vramplan.settings import Settings, format_settings
 from vramplan.units import count_text
@@ -84,10 +84,10 @@ def read_query(address: str) -> Link:
         if key == VERSION_KEY:
             continue
         if key not in BY_NAME:
-            notices.append(f"The link has a key this calculator does not know: {came(key)}. It was left out.")
+            notices.append(f"The link has a key this calculator does not know, {quoted(key)}. It was left out.")
             continue
         if key in texts:
-            notices.append(f"The link gives {key} more than once; the last one is used: {came(value)}.")
+            notices.append(f"The link gives {key} more than once; the last one, {quoted(value)}, is used.")
         texts[key] = value
     return Link(texts, version, tuple(notices))
 

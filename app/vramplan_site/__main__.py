@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from vramplan_site import server, toolchain
+from vramplan_site import bench, server, toolchain
 from vramplan_site.site import build_site
 
 
@@ -17,10 +17,10 @@ def main(arguments: list[str]) -> int:
         port = parser.parse_args(rest).port
         build_site()
         return server.serve(port)
-    if command == "build":
+    if command in ("build", "bench"):
         parser.parse_args(rest)
         build_site()
-        return 0
+        return bench.main() if command == "bench" else 0
     build_site()
     return run_tests(rest)
 

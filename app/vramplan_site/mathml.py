@@ -45,7 +45,7 @@ def formula(name: str, expression: str) -> Element:
 
 def filled(expression: str, texts: dict[str, str]) -> list[Element]:
     """The expression with the values of its symbols, one <math> for each part of a sum, so that long ones can wrap."""
-    return [h("math", h("mrow", *part)) for part in _parts(ast.parse(expression, mode="eval").body, texts)]
+    return [h("math", h("mrow", *part), displaystyle="true") for part in _parts(ast.parse(expression, mode="eval").body, texts)]
 
 
 def widest_part(expression: str, texts: dict[str, str]) -> int:
@@ -60,7 +60,7 @@ def text_of(node: Element | str) -> str:
 
 def _parts(node: ast.expr, texts: dict[str, str]) -> list[list[Element]]:
     if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
-        return [*_parts(node.left, texts), [h("mo", SIGNS[type(node.op)]), _side(node.right, node.op, texts)]]
+        return [*_parts(node.left, texts), [h("mo", SIGNS[type(node.op)], form="infix"), _side(node.right, node.op, texts)]]
     return [[_render(node, texts)]]
 
 

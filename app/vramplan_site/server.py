@@ -3,6 +3,7 @@
 import functools
 import re
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 from vramplan_site.toolchain import DIST, Failure, say
 
@@ -39,9 +40,9 @@ class SiteHandler(SimpleHTTPRequestHandler):
         say(f"  {self.path}: {format % args}")
 
 
-def open_server(port: int = PORT) -> ThreadingHTTPServer:
-    """A server for dist/ on the wanted port, or on the next free one."""
-    handler = functools.partial(SiteHandler, directory=str(DIST))
+def open_server(port: int = PORT, *, folder: Path = DIST) -> ThreadingHTTPServer:
+    """A server for a folder on the wanted port, or on the next free one."""
+    handler = functools.partial(SiteHandler, directory=str(folder))
     for candidate in range(port, min(port + PORTS_TRIED, 65536)):
         try:
             return ThreadingHTTPServer((HOST, candidate), handler)

@@ -4,8 +4,7 @@ Drawn as plain SVG by this module rather than by a chart library: one line, one 
 weight, and the same tree is written at build time and painted in the page.
 """
 
-from vramplan import chart as geometry
-from vramplan.chart import PLOT_FLOOR, PLOT_RIGHT, Chart, Mark
+from vramplan.chart import Chart, Frame, Mark, Tick
 from vramplan.report import CurveRow, reading
 from vramplan.units import count_text
 from pyscript.tree import Element, h, svg
@@ -15,13 +14,19 @@ LABEL_GAP = 6
 """Distance between an axis and its labels, in the drawing's units."""
 
 
+TEXT_HEIGHT = 12
+"""Height of a label, in the drawing's units."""
+
+
 def curve(chart: Chart, sentence: str, chosen: int) -> Element:
     """The drawing, its slider at the sample `chosen`, and the sentence."""
     here = chart.samples[chosen]
     return h(
         "div",
         h("p", sentence, class_="curve-sentence"),
+        h("p", "GiB per GPU", class_="axis-title", aria_hidden="true"),
         _drawing(chart, here),
+        h("p", "tokens per sequence", class_="axis-title end", aria_hidden="true"),
         h(
             "div",
             h("label", "Read the curve at", for_="curve-slider"),
@@ -42,58 +47,53 @@ def curve(chart: Chart, sentence: str, chosen: int) -> Element:
 
 
 def _drawing(chart: Chart, here: Mark) -> Element:
-    points = " ".join(f"{mark.x},{mark.y}" for mark in chart.samples)
+    frame = chart.frame
     return svg(
         "svg",
-        (_x_tick(tick) for tick in chart.x_ticks),
-        (_y_tick(tick) for tick in chart.y_ticks),
-        svg("text", "tokens per sequence", x=PLOT_RIGHT, y=geometry.HEIGHT, dy=-LABEL_GAP, class_="axis-title", text_anchor="end"),
-        svg("text", "GiB", x=0, y=geometry.TOP, dy=-LABEL_GAP, class_="axis-title"),
-        svg("line", x1=geometry.LEFT, x2=PLOT_RIGHT, y1=chart.budget_y, y2=chart.budget_y, class_="budget-line"),
-        svg("text", "budget", x=PLOT_RIGHT, y=chart.budget_y, dy=-LABEL_GAP, class_="budget-text", text_anchor="end"),
-        svg("polyline", points=points, class_="curve-line"),
-        _crossing(chart.crossing) if chart.crossing else None,
+        (_x_tick(tick, frame) for tick in chart.x_ticks),
+        (_y_tick(tick, frame) for tick in chart.y_ticks),
+        svg("line", x1=frame.left, x2=frame.plot_right, y1=chart.budget_y, y2=chart.budget_y, class_="budget-line"),
+        _label("budget", frame.plot_right, chart.budget_y, dy=-LABEL_GAP, anchor="end", class_="budget-text"),
+        svg("polyline", points=" ".join(f"{mark.x},{mark.y}" for mark in chart.samples), class_="curve-line"),
+        _crossing(chart) if chart.crossing else None,
         svg("circle", cx=chart.current.x, cy=chart.current.y, r=7, class_="current-mark"),
-        svg("line", x1=here.x, x2=here.x, y1=geometry.TOP, y2=PLOT_FLOOR, class_="reading-line"),
+        svg("line", x1=here.x, x2=here.x, y1=frame.top, y2=frame.floor, class_="reading-line"),
         svg("circle", cx=here.x, cy=here.y, r=3.5, class_="reading-mark"),
-        id="curve-drawing",
-        viewbox=f"0 0 {geometry.WIDTH} {geometry.HEIGHT}",
+        viewbox=f"0 0 {frame.width} {frame.height}",
         class_="drawing",
         role="img",
         aria_label="Peak memory against sequence length, with the budget as a line. The table below has the numbers.",
     )
 
 
-def _crossing(mark: Mark) -> list[Element]:
-    anchor, gap = ("start", LABEL_GAP) if mark.in_left_half else ("end", -LABEL_GAP)
+def _crossing(chart: Chart) -> list[Element]:
+    mark, frame = chart.crossing, chart.frame
+    anchor, dx = ("start", LABEL_GAP) if chart.crossing_in_left_half else ("end", -LABEL_GAP)
+    y, dy = (frame.floor, -LABEL_GAP) if chart.crossing_in_upper_half else (frame.top, TEXT_HEIGHT)
+    text = f"fits up to {count_text(mark.point.sequence_length)}"
     return [
-        svg("line", x1=mark.x, x2=mark.x, y1=mark.y, y2=PLOT_FLOOR, class_="crossing-line"),
+        svg("line", x1=mark.x, x2=mark.x, y1=frame.top, y2=frame.floor, class_="crossing-line"),
         svg("path", d=f"M{mark.x} {mark.y}m-6 0l6 -6 6 6 -6 6z", class_="crossing-mark"),
-        svg(
-            "text",
-            f"fits up to {count_text(mark.point.sequence_length)}",
-            x=mark.x,
-            y=PLOT_FLOOR,
-            dx=gap,
-            dy=-LABEL_GAP,
-            text_anchor=anchor,
-            class_="crossing-text",
-        ),
+        _label(text, mark.x, y, dx=dx, dy=dy, anchor=anchor, class_="crossing-text"),
     ]
 
 
-def _x_tick(tick: geometry.Tick) -> list[Element]:
+def _x_tick(tick: Tick, frame: Frame) -> list[Element]:
     return [
-        svg("line", x1=tick.at, x2=tick.at, y1=geometry.TOP, y2=PLOT_FLOOR, class_="grid"),
-        svg("text", count_text(tick.value), x=tick.at, y=PLOT_FLOOR, dy=16, class_="tick", text_anchor="middle"),
+        svg("line", x1=tick.at, x2=tick.at, y1=frame.top, y2=frame.floor, class_="grid"),
+        _label(count_text(tick.value), tick.at, frame.floor, dy=16, anchor="middle", class_="tick"),
     ]
 
 
-def _y_tick(tick: geometry.Tick) -> list[Element]:
+def _y_tick(tick: Tick, frame: Frame) -> list[Element]:
     return [
-        svg("line", x1=geometry.LEFT, x2=PLOT_RIGHT, y1=tick.at, y2=tick.at, class_="grid"),
-        svg("text", count_text(tick.value), x=geometry.LEFT, y=tick.at, dx=-LABEL_GAP, dy=4, class_="tick", text_anchor="end"),
+        svg("line", x1=frame.left, x2=frame.plot_right, y1=tick.at, y2=tick.at, class_="grid"),
+        _label(count_text(tick.value), frame.left, tick.at, dx=-LABEL_GAP, dy=4, anchor="end", class_="tick"),
     ]
+
+
+def _label(text: str, x: float, y: float, *, anchor: str, class_: str, dx: int = 0, dy: int = 0) -> Element:
+    return svg("text", text, x=x, y=y, dx=dx, dy=dy, text_anchor=anchor, class_=class_)
 
 
 def curve_table(rows: tuple[CurveRow, ...]) -> Element:

@@ -35,7 +35,7 @@ def verdict(fits: bool, text: str, what: str = "") -> Element:
     return h(
         "p",
         sign(fits),
-        h("span", text, f" {what}" if what else None),
+        h("span", text, h("span", f" {what}", class_="what") if what else None),
         class_="verdict",
         data_fits="yes" if fits else "no",
     )

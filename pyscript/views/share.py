@@ -21,11 +21,11 @@ def dialog(settings: Settings | None, address: str) -> Element:
     )
     return h(
         "div",
-        _text("share-link", "Link", address),
-        _text("share-frame", "Frame for another page", markup(frame)),
+        _text("share-link", "Link", address, rows=2),
+        _text("share-frame", "Frame for another page", markup(frame), rows=4),
         [
-            _text("share-command", "Terminal", share.command(settings)),
-            _text("share-python", "Python", share.python(settings)),
+            _text("share-command", "Terminal", share.command(settings), rows=2),
+            _text("share-python", "Python", share.python(settings), rows=5),
             h("button", "Save as JSON", type="button", data_action="save-json", class_="plain"),
         ]
         if settings
@@ -33,12 +33,11 @@ def dialog(settings: Settings | None, address: str) -> Element:
     )
 
 
-def _text(name: str, label: str, text: str) -> Element:
-    lines = text.count("\n")
+def _text(name: str, label: str, text: str, *, rows: int) -> Element:
     return h(
         "div",
         h("label", label, for_=name, class_="label"),
-        h("textarea", text, id=name, readonly=True, rows=5 if lines else 2, spellcheck="false", value=text),
+        h("textarea", text, id=name, readonly=True, rows=rows, spellcheck="false", value=text),
         h("button", "Copy", h("span", f" {label}", class_="visually-hidden"), type="button", data_copy=name, class_="plain"),
         class_="share-text",
     )

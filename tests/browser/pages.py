@@ -1,0 +1,216 @@
+"""The calculator as a person finds it: locators by role and label, and what one can do there.
+
+Belongs here: where things are and how they are used. Not here: what a test expects of a run, servers, browsers.
+"""
+
+import re
+
+from playwright.sync_api import expect
+
+from vramplan import report
+from vramplan.fields import BY_NAME, Choice
+
+READY_MS = 60_000
+
+
+class Calculator:
+    """The page in a tab, or in a frame of another page (`root` is then the frame)."""
+
+    def __init__(self, root, address=""):
+        self.root = root
+        self.address = address
+        self.page = getattr(root, "page", root)
+
+    # Opening
+
+    def open(self, query=""):
+        """Load the page with this query string and wait until it is live."""
+        self.root.goto(self.address + query)
+        self.wait_ready()
+
+    def wait_ready(self):
+        """Wait until the calculator has taken over from the built markup."""
+        expect(self.root.locator("html")).to_have_attribute("data-boot", "ready", timeout=READY_MS)
+
+    def travel(self, query):
+        """Arrive at another query string of the page as Back and Forward do, without loading it again."""
+        self.root.evaluate(
+            "query => { history.pushState(null, '', location.pathname + query); dispatchEvent(new PopStateEvent('popstate')); }", query
+        )
+
+    def start_again(self, size):
+        """Back to how the page opens, from whatever an earlier test left."""
+        self.page.set_viewport_size(size)
+        self.page.emulate_media(color_scheme="light")
+        if self.dialog.is_visible():
+            self.page.keyboard.press("Escape")
+        self.button("Reset").click()
+        if self.notices.is_visible():
+            self.notices.get_by_role("button", name="Dismiss").click()
+        self.root.evaluate("document.querySelectorAll('details').forEach(each => { each.open = false; }); scrollTo(0, 0)")
+
+    @property
+    def query(self):
+        """The query string in the address bar."""
+        return self.root.evaluate("location.search")
+
+    # Parts
+
+    def button(self, name):
+        """A button of the page."""
+        return self.root.get_by_role("button", name=name, exact=True)
+
+    def region(self, name):
+        """A titled part of the page."""
+        return self.root.get_by_role("region", name=name, exact=True)
+
+    @property
+    def form(self):
+        """The settings."""
+        return self.root.get_by_role("form", name="Training run")
+
+    @property
+    def answer(self):
+        """The headline card."""
+        return self.region("Estimated peak")
+
+    @property
+    def dialog(self):
+        """The Share dialog."""
+        return self.root.get_by_role("dialog", name="Share this run")
+
+    @property
+    def problems(self):
+        """The summary of bad input."""
+        return self.root.get_by_role("heading", name="Check training inputs").locator("..")
+
+    @property
+    def notices(self):
+        """What of a link was not used."""
+        return self.root.get_by_role("heading", name="About this link").locator("..")
+
+    def status(self, text):
+        """A live region that says this."""
+        return self.root.get_by_role("status").filter(has_text=text)
+
+    # Settings
+
+    def control(self, name):
+        """The control of a setting; of a row of radio buttons, the group."""
+        field = BY_NAME[name]
+        if self._is_row(field):
+            return self.form.get_by_role("group", name=field.label, exact=True)
+        role = "combobox" if isinstance(field.kind, Choice) else "textbox"
+        return self.form.get_by_role(role, name=field.label, exact=True)
+
+    def radio(self, name, value):
+        """One button of a row."""
+        return self.control(name).get_by_role("radio", name=re.compile(rf"^{re.escape(self._option(name, value))}\b"))
+
+    def open_advanced(self):
+        """Unfold the settings that are rarely changed."""
+        if not self.control("optimizer").is_visible():
+            self.form.get_by_text("Advanced", exact=True).click()
+
+    def type_number(self, name, text):
+        """Type over a number, and stay in the field."""
+        self._reveal(name)
+        self.control(name).fill(text)
+
+    def set_number(self, name, text):
+        """Type over a number and leave the field."""
+        self.type_number(name, text)
+        self.control(name).blur()
+
+    def choose(self, name, value):
+        """Choose an option of a list or a row, named by its value in a link and found by its label."""
+        self._reveal(name)
+        if self._is_row(BY_NAME[name]):
+            self.radio(name, value).check()
+            return
+        label = self._option(name, value)
+        texts = self.control(name).get_by_role("option").all_text_contents()
+        (text,) = [text for text in texts if text == label or text.startswith(f"{label},")]
+        self.control(name).select_option(label=text)
+
+    def set(self, **texts):
+        """Set settings in the order given, each as a person would."""
+        for name, text in texts.items():
+            if isinstance(BY_NAME[name].kind, Choice):
+                self.choose(name, text)
+            else:
+                self.set_number(name, text)
+
+    def expect_setting(self, name, text):
+        """The control shows this value."""
+        if self._is_row(BY_NAME[name]):
+            expect(self.radio(name, text)).to_be_checked()
+        else:
+            expect(self.control(name)).to_have_value(text)
+
+    def _reveal(self, name):
+        if BY_NAME[name].section == "advanced":
+            self.open_advanced()
+
+    @staticmethod
+    def _is_row(field):
+        return isinstance(field.kind, Choice) and len(field.kind.options) < 5
+
+    @staticmethod
+    def _option(name, value):
+        return next(option.label for option in BY_NAME[name].kind.options if option.value == value)
+
+    # Results
+
+    def figure(self, label):
+        """A labelled number of the headline."""
+        return self.answer.get_by_text(label, exact=True).locator("..")
+
+    def expect_headline(self, estimate):
+        """The headline tells this estimate, in the words CPython has for it."""
+        told = report.headline(estimate)
+        expect(self.answer).to_contain_text(told.run)
+        expect(self.figure("Estimated peak per GPU")).to_contain_text(f"{told.peak} GiB")
+        expect(self.figure("Budget")).to_contain_text(f"{told.budget} GiB")
+        expect(self.figure(told.headroom_label)).to_contain_text(f"{told.headroom} GiB")
+        expect(self.answer.get_by_text(told.verdict)).to_contain_text(told.verdict)
+        expect(self.answer).to_contain_text(told.budget_label)
+
+    def table(self, region, number=0):
+        """A table of a part of the page."""
+        return self.region(region).get_by_role("table").nth(number)
+
+    def expect_rows(self, table, rows):
+        """The rows under the table's head say this, cell by cell."""
+        body = table.get_by_role("row").filter(has=self.root.get_by_role("rowheader"))
+        patterns = [re.compile(r"^\s*" + r"\s*".join(map(re.escape, row)) + r"\s*$") for row in rows]
+        expect(body).to_have_text(patterns)
+
+    def apply(self, region, name):
+        """Follow a link in a part of the results."""
+        self.region(region).get_by_role("link", name=name).click()
+
+    def tile(self, title):
+        """One answer of 'What fits'."""
+        return self.region("What fits").get_by_role("listitem").filter(has=self.root.get_by_role("heading", name=title))
+
+    @property
+    def curve_slider(self):
+        """The control that reads the curve."""
+        return self.region("Memory against sequence length").get_by_role("slider")
+
+    @property
+    def curve_reading(self):
+        """What the curve says at the slider."""
+        return self.region("Memory against sequence length").get_by_role("status")
+
+    # Sharing
+
+    def share(self):
+        """Open the Share dialog."""
+        self.button("Share").click()
+        expect(self.dialog).to_be_visible()
+
+    def shared(self, label):
+        """A text of the Share dialog."""
+        return self.dialog.get_by_label(label, exact=True).input_value()

@@ -1,0 +1,107 @@
+"""How the page opens: useful before any script runs, honest while it loads, readable when it cannot start."""
+
+import re
+
+from playwright.sync_api import expect
+
+from vramplan import report
+from vramplan.calculation import steps
+from vramplan.catalogue import defaults
+from vramplan.curve import curve
+from vramplan.fields import BY_NAME, applying
+from vramplan.fit import fit
+import runs
+
+OPENING_NUMBERS = re.compile("opening configuration")
+START_ZIP = re.compile(r"/app-[^/]*\.zip$")
+
+
+def test_the_page_is_useful_before_any_script_runs(visit):
+    visitor = visit(java_script_enabled=False)
+    page = visitor.blank()
+    page.page.goto(visitor.site)
+    opening = runs.of()
+    found = fit(opening.settings)
+
+    page.expect_headline(opening)
+    page.expect_rows(page.table("What fills the memory"), runs.component_rows(opening))
+    for fact in report.facts(opening):
+        expect(page.region("What fills the memory")).to_contain_text(f"{fact.label}{fact.text} {fact.exact}")
+    for answer in (*report.maxima(opening, found), report.smallest_gpu(opening, found)):
+        expect(page.tile(answer.label)).to_contain_text(answer.text)
+        expect(page.tile(answer.label)).to_contain_text(answer.sentence)
+    page.expect_rows(page.table("What fits"), runs.change_rows(report.alternatives(opening, found)))
+    page.expect_rows(page.table("Training methods compared"), runs.change_rows(report.methods(opening)))
+    page.root.get_by_text("The same as a table").click()
+    page.expect_rows(
+        page.table("Memory against sequence length"),
+        runs.curve_rows(report.curve_rows(opening, curve(opening.settings).points)),
+    )
+
+    page.open_advanced()
+    usual = defaults()
+    for name in applying(usual) - {"accounting"}:
+        page.expect_setting(name, usual[name])
+    for name in set(usual) - applying(usual):
+        expect(page.form.get_by_label(BY_NAME[name].label, exact=True)).not_to_be_visible()
+    expect(page.root.locator("noscript > p")).to_be_visible()
+    expect(page.root.locator("noscript > p")).to_contain_text("needs JavaScript and WebAssembly")
+
+    formulas = page.region("How it is calculated").get_by_role("math")
+    cases = sum(len(step.cases) for step in steps())
+    assert formulas.count() > cases
+    assert {formula.evaluate("node => node.namespaceURI") for formula in formulas.all()[:5]} == {"http://www.w3.org/1998/Math/MathML"}
+    for step in steps():
+        expect(page.region("How it is calculated")).to_contain_text(step.title)
+        expect(page.region("How it is calculated")).to_contain_text(step.source)
+
+
+def test_loading_is_visible_and_keeps_what_is_typed(visit):
+    visitor = visit()
+    held = []
+    visitor.context.route(START_ZIP, lambda route: held.append(route))
+    page = visitor.blank()
+    page.page.goto(visitor.site)
+    loading = page.status("Loading the calculator")
+    expect(loading).to_be_visible()
+    page.expect_headline(runs.of())
+
+    page.set(sequence_length="4096", method="lora", optimizer="adamw-8bit", gpu="16")
+    page.type_number("micro_batch", "2")
+    expect(page.control("micro_batch")).to_be_focused()
+    expect(loading).to_be_visible()
+    (route,) = held
+    route.continue_()
+    page.wait_ready()
+
+    expect(loading).not_to_be_visible()
+    wanted = {"sequence_length": "4096", "method": "lora", "optimizer": "adamw-8bit", "gpu": "16", "micro_batch": "2"}
+    for name, text in wanted.items():
+        page.expect_setting(name, text)
+    page.expect_headline(runs.of(**wanted))
+    assert runs.of_query(page.query) == runs.of(**wanted)
+    expect(page.control("micro_batch")).to_be_focused()
+
+
+def test_without_webassembly_the_page_says_so_and_keeps_its_numbers(visit):
+    visitor = visit()
+    visitor.context.add_init_script("delete globalThis.WebAssembly")
+    page = visitor.blank()
+    page.page.goto(visitor.site)
+    expect(page.status("This browser has no WebAssembly")).to_be_visible()
+    expect(page.status(OPENING_NUMBERS)).to_be_visible()
+    page.expect_headline(runs.of())
+
+
+def test_a_failed_download_is_told_and_can_be_tried_again(visit):
+    visitor = visit()
+    visitor.watch.expect_error(r"/app-[^/]*\.zip|/pyodide-")  # the request, then Python's own account of what it misses
+    visitor.context.route(START_ZIP, lambda route: route.abort())
+    page = visitor.blank()
+    page.page.goto(visitor.site + "?v=1&sequence_length=4096")
+    expect(page.status("could not be downloaded")).to_be_visible()
+    visitor.context.unroute(START_ZIP)
+    page.button("Try again").click()
+    page.wait_ready()
+    expect(page.button("Try again")).not_to_be_visible()
+    page.expect_headline(runs.of(sequence_length="4096"))
