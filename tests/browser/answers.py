@@ -4,7 +4,7 @@ Belongs here: calls to the estimator, nothing else. Must need no module that the
 """
 
 import json
-import platform
+import sys
 
 from vramplan import Settings, SettingsError, compare, curve, estimate, fit, report
 from vramplan.calculation import value_texts
@@ -54,8 +54,8 @@ def counts(now):
 
 
 def where():
-    """The machine this runs on."""
-    return f"{platform.python_implementation()} {platform.machine()}"
+    """What this runs on."""
+    return sys.platform
 
 
 assert Settings() == parse({})

@@ -63,7 +63,7 @@ def in_page(calculator):
     """What the page's own Python answers to all cases."""
     source = Path(answers.__file__).read_text(encoding="utf-8")
     where, text = calculator.root.evaluate(IN_PAGE, [source, json.dumps(CASES)])
-    assert where == "CPython wasm32"
+    assert where == "emscripten"
     return json.loads(text)
 
 

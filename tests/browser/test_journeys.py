@@ -1,0 +1,256 @@
+"""The main job: set a run, read the answer, see what would fit, follow it, read the curve and the formulas."""
+
+import re
+
+from playwright.sync_api import expect
+import pytest
+
+from vramplan import report
+from vramplan.calculation import steps, value_texts
+from vramplan.curve import curve
+from vramplan.fields import BY_NAME
+from vramplan.fit import fit
+import runs
+
+HARDWARE = {
+    "llama-3.2-1b": {"method": "full", "gpu": "24"},
+    "llama-3.2-3b": {"method": "lora", "rank": "64", "adapter_targets": "attention", "gpu": "16"},
+    "llama-3.1-8b": {"method": "full", "gpu": "80"},
+    "qwen3-8b": {"method": "qlora", "rank": "8", "gpu": "12", "sequence_length": "32768"},
+}
+CUSTOM_DECODER = {
+    "hidden_size": "3584", "num_layers": "28", "num_attention_heads": "28", "num_kv_heads": "4", "head_dim": "160",
+    "intermediate_size": "18944", "vocab_size": "152064", "tied_embeddings": "true",
+}
+ADVANCED = {
+    "trainable_precision": "pure-bf16", "optimizer": "adamw-8bit", "gradient_accumulation_steps": "3",
+    "activation_multiplier": "1.25", "extra_allowance": "0.75", "checkpointing": "none", "attention_kernel": "eager",
+    "replicas": "4", "micro_batch": "2", "sequence_length": "1024",
+}
+METHOD_FIELDS = ("rank", "adapter_targets")
+BUDGET_FIELDS = ("budget", "budget_unit")
+
+
+def expect_everything(page, run):
+    """Every part of the results tells this run."""
+    found = fit(run.settings)
+    page.expect_headline(run)
+    for fact in report.facts(run):
+        expect(page.region("What fills the memory")).to_contain_text(f"{fact.label}{fact.text} {fact.exact}")
+    page.expect_rows(page.table("What fills the memory"), runs.component_rows(run))
+    page.expect_rows(page.table("What fits"), runs.change_rows(report.alternatives(run, found)))
+    page.expect_rows(page.table("Training methods compared"), runs.change_rows(report.methods(run)))
+    for answer in (*report.maxima(run, found), report.smallest_gpu(run, found)):
+        expect(page.tile(answer.label)).to_contain_text(answer.text)
+        expect(page.tile(answer.label)).to_contain_text(answer.sentence)
+    expect(page.region("Memory against sequence length")).to_contain_text(report.curve_sentence(run, found))
+
+
+@pytest.mark.parametrize("model", HARDWARE)
+def test_a_preset_from_start_to_answer(calculator, model):
+    texts = {"model": model, **HARDWARE[model]}
+    calculator.set(**texts)
+    expect_everything(calculator, runs.of(**texts))
+
+
+def test_a_custom_decoder_dimension_by_dimension(calculator):
+    for name in CUSTOM_DECODER:
+        expect(calculator.form.get_by_label(BY_NAME[name].label, exact=True)).not_to_be_visible()
+    calculator.choose("model", "custom")
+    for name, text in CUSTOM_DECODER.items():
+        calculator.set(**{name: text})
+    expect_everything(calculator, runs.of(model="custom", **CUSTOM_DECODER))
+
+    calculator.set(**ADVANCED)
+    run = runs.of(model="custom", **CUSTOM_DECODER, **ADVANCED)
+    assert run.settings.effective_batch == 24
+    expect_everything(calculator, run)
+
+    calculator.choose("model", "llama-3.2-1b")
+    expect(calculator.control("hidden_size")).not_to_be_visible()
+    calculator.choose("model", "custom")
+    for name, text in CUSTOM_DECODER.items():
+        calculator.expect_setting(name, text)
+    calculator.expect_headline(run)
+
+
+def test_settings_are_shown_only_where_they_apply(calculator):
+    calculator.set(rank="12")
+    for method, shown in (("full", False), ("lora", True), ("full", False), ("qlora", True)):
+        calculator.choose("method", method)
+        for name in METHOD_FIELDS:
+            expect(calculator.control(name)).to_be_visible(visible=shown)
+        calculator.expect_headline(runs.of(method=method, rank="12"))
+    calculator.expect_setting("rank", "12")
+    for gpu, shown in (("custom", True), ("48", False)):
+        calculator.choose("gpu", gpu)
+        for name in BUDGET_FIELDS:
+            expect(calculator.control(name)).to_be_visible(visible=shown)
+
+    expect(calculator.form).to_contain_text("1 to 131,072 tokens")
+    calculator.choose("model", "qwen3-8b")
+    expect(calculator.form).to_contain_text("1 to 32,768 tokens")
+
+
+def test_changing_the_budget_unit_keeps_the_bytes(calculator):
+    calculator.set(gpu="custom", budget="24")
+    calculator.expect_headline(runs.of(gpu="custom", budget="24"))
+    calculator.choose("budget_unit", "gb")
+    calculator.expect_setting("budget", "25.769803776")
+    in_gb = runs.of(gpu="custom", budget="25.769803776", budget_unit="gb")
+    assert in_gb.budget_bytes == 24 * 2**30
+    calculator.expect_headline(in_gb)
+    calculator.choose("budget_unit", "gib")
+    calculator.expect_setting("budget", "24")
+
+    calculator.choose("budget_unit", "gb")
+    calculator.set_number("budget", "24")
+    calculator.choose("budget_unit", "gib")
+    typed = calculator.control("budget").input_value()
+    same = runs.of(gpu="custom", budget=typed)
+    assert same.budget_bytes == 24 * 10**9
+    calculator.expect_headline(same)
+    calculator.choose("budget_unit", "gb")
+    calculator.expect_setting("budget", "24")
+
+
+def test_a_peak_at_the_budget_says_on_which_side_it_lies(calculator):
+    peak = runs.of().peak_bytes
+    exact = f"{peak // 10**9}.{peak % 10**9:09d}"
+    below = f"{(peak - 1) // 10**9}.{(peak - 1) % 10**9:09d}"
+    calculator.set(gpu="custom", budget_unit="gb", budget=exact)
+    calculator.expect_headline(runs.of(gpu="custom", budget=exact, budget_unit="gb"))
+    expect(calculator.answer).to_contain_text("The peak equals the budget to the byte, which fits.")
+    calculator.set(budget=below)
+    calculator.expect_headline(runs.of(gpu="custom", budget=below, budget_unit="gb"))
+    expect(calculator.answer).to_contain_text("the peak is 1 byte above the budget")
+    expect(calculator.answer).to_contain_text("Shortfall")
+
+
+def test_what_fits_is_followed_by_clicks(calculator):
+    texts = {"sequence_length": "8192", "micro_batch": "4"}
+    calculator.set(**texts)
+    for change in ({"adapter_targets": "attention"}, {"optimizer": "adamw-8bit"}, {"sequence_length": "4096"}, {"micro_batch": "1"}):
+        run = runs.of(**texts)
+        (offered,) = [each for each in fit(run.settings).alternatives if each.change == {n: _typed(t) for n, t in change.items()}]
+        (row,) = [each for each in report.alternatives(run, fit(run.settings)) if each.peak == report.headline(offered.estimate).peak and each.query == _query(offered)]
+        calculator.apply("What fits", row.label)
+        texts |= change
+        calculator.expect_headline(runs.of(**texts))
+        for name, text in change.items():
+            if BY_NAME[name].section != "advanced":
+                calculator.expect_setting(name, text)
+    expect_everything(calculator, runs.of(**texts))
+
+    for title, name in (("Largest micro-batch", "micro_batch"), ("Longest sequence", "sequence_length"), ("Smallest GPU class", "gpu")):
+        run = runs.of(**texts)
+        found = fit(run.settings)
+        value = {"micro_batch": found.largest_micro_batch.value, "sequence_length": found.longest_sequence.value,
+                 "gpu": found.smallest_gpu and found.smallest_gpu.gpu.name}[name]
+        calculator.tile(title).get_by_role("link").click()
+        texts[name] = str(value)
+        calculator.expect_headline(runs.of(**texts))
+        calculator.expect_setting(name, texts[name])
+    assert runs.of(**texts).fits
+
+
+def _typed(text):
+    return int(text) if text.isdecimal() else text
+
+
+def _query(alternative):
+    from vramplan.link import to_query
+
+    return to_query(alternative.estimate.settings)
+
+
+def test_nothing_fits_and_everything_fits(calculator):
+    texts = {"method": "full", "gpu": "8"}
+    calculator.set(**texts)
+    run = runs.of(**texts)
+    assert fit(run.settings).largest_micro_batch.value is None
+    expect_everything(calculator, run)
+    for title in ("Largest micro-batch", "Longest sequence"):
+        expect(calculator.tile(title).get_by_role("link")).to_have_count(0)
+
+    texts = {"model": "llama-3.2-1b", "method": "qlora", "gpu": "288"}
+    calculator.set(**texts)
+    run = runs.of(**texts)
+    assert fit(run.settings).longest_sequence.at_cap
+    expect_everything(calculator, run)
+    expect(calculator.tile("Longest sequence")).to_contain_text("131,072+")
+
+
+def test_methods_are_compared_and_chosen(calculator):
+    calculator.set(rank="32")
+    for label, method in (("Full", "full"), ("LoRA", "lora"), ("QLoRA", "qlora")):
+        if method != "full":
+            expect(calculator.table("Training methods compared").get_by_role("link", name=label, exact=True)).to_be_visible()
+        calculator.region("Training methods compared").get_by_role("link", name=label, exact=True).click()
+        calculator.expect_setting("method", method)
+        run = runs.of(method=method, rank="32")
+        calculator.expect_headline(run)
+        calculator.expect_rows(calculator.table("Training methods compared"), runs.change_rows(report.methods(run)))
+
+
+def test_the_curve_is_read_by_keyboard_and_by_pointer_and_as_a_table(calculator):
+    texts = {"attention_kernel": "eager", "sequence_length": "3000"}
+    calculator.set(**texts)
+    run = runs.of(**texts)
+    points = {f"{point.sequence_length:,}": point for point in curve(run.settings).points}
+    part = calculator.region("Memory against sequence length")
+    slider, reading = calculator.curve_slider, calculator.curve_reading
+    expect(reading).to_have_text(report.reading(points["3,000"]))
+
+    slider.focus()
+    seen = [reading.text_content()]
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "Home", "End"):
+        calculator.page.keyboard.press(key)
+        expect(reading).not_to_have_text(seen[-1])
+        seen.append(reading.text_content())
+        expect(slider).to_have_attribute("aria-valuetext", seen[-1])
+        expect(slider).to_be_focused()
+    assert seen[1] == seen[3]
+    for text in seen:
+        tokens = re.match("[0-9,]+", text)[0].replace(",", "")
+        (at,) = [each for each in curve(runs.of(**texts | {"sequence_length": tokens}).settings).points if str(each.sequence_length) == tokens]
+        assert text == report.reading(at)
+
+    drawing = part.get_by_role("img")
+    drawing.scroll_into_view_if_needed()
+    size = drawing.bounding_box()
+    drawing.hover(position={"x": size["width"] * 0.3, "y": size["height"] / 2})
+    expect(reading).not_to_have_text(seen[-1])
+    hovered = reading.text_content()
+    drawing.hover(position={"x": size["width"] * 0.8, "y": size["height"] / 3})
+    expect(reading).not_to_have_text(hovered)
+    calculator.answer.hover()
+    expect(reading).to_have_text(report.reading(points["3,000"]))
+    assert runs.of_query(calculator.query) == run
+
+    part.get_by_text("The same as a table").click()
+    calculator.expect_rows(calculator.table("Memory against sequence length"), runs.curve_rows(report.curve_rows(run, curve(run.settings).points)))
+    expect(drawing).to_contain_text(f"{fit(run.settings).longest_sequence.value:,}")
+
+
+def test_the_formulas_show_the_values_of_the_run(calculator):
+    part = calculator.region("How it is calculated")
+    part.get_by_text("Symbols and their values now").click()
+    for texts in ({"method": "full", "checkpointing": "none"}, {"method": "lora", "attention_kernel": "eager", "activation_multiplier": "1.5"}):
+        calculator.set(**texts)
+        values = value_texts(runs.of(**{"method": "qlora", **texts}) if texts["method"] == "full" else runs.of(**{"checkpointing": "none", **texts}))
+        for step in steps():
+            shown = part.get_by_role("listitem").filter(has=calculator.root.get_by_role("heading", name=step.title))
+            expect(shown.get_by_text(values[step.symbol], exact=True).filter(visible=True).first).to_be_visible()
+
+
+def test_worked_examples_open_as_runs(calculator):
+    examples = calculator.region("Worked examples")
+    for link in examples.get_by_role("link").all():
+        told = examples.get_by_role("listitem").filter(has=link)
+        link.click()
+        run = runs.of_query(link.get_attribute("href"))
+        expect(told).to_contain_text(report.headline(run).sentence)
+        expect_everything(calculator, run)
+        assert runs.of_query(calculator.query) == run
+    assert examples.get_by_role("link").count() == 3
