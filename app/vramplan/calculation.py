@@ -4,6 +4,7 @@ A value comes from the estimate itself; the expression beside it is for reading,
 """
 
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 
@@ -91,4 +92,4 @@ def quantity_text(value: int | Fraction) -> str:
     """A quantity with thousands separators, and with decimals only where it is not whole."""
     if value == int(value):
         return count_text(int(value))
-    return f"{float(value):,.{SHOWN_PLACES}f}".rstrip("0")
+    return f"{Decimal(value.numerator) / value.denominator:,.{SHOWN_PLACES}f}".rstrip("0")

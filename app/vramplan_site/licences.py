@@ -18,6 +18,7 @@ vramplan.txt            VRAM Plan: MIT
 pyodide.txt             Pyodide {pyodide}: MPL-2.0
 cpython.txt             CPython 3.14: PSF-2.0
 native-libraries.txt    libraries inside Pyodide's WebAssembly: MIT, BSD, zlib, bzip2, Apache-2.0 and public domain
+noto-sans-math.txt      Noto Sans Math, a subset, for the formulas: OFL-1.1
 {wheels}
 The wheels are served compiled (.pyc for .py) and are otherwise unchanged.
 """

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from vramplan_site.toolchain import CACHE, DIST, ROOT, say
 
 STDLIB_PLACE = "/lib/python314.zip"
 """Where Pyodide 314 puts the zip it starts from, in its own file system."""
+
+URL_IN_CSS = re.compile(r'url\("([^"]+)"\)')
+"""A style sheet's reference to another file of static/."""
 
 INPUTS = ("app", "pyscript", "static", "index.html", "LICENSE", "pyproject.toml", "requirements.lock")
 
@@ -41,10 +45,7 @@ def write_assets(runtime: Runtime) -> dict:
     files: {name in static/: URL}. links: attributes of each <link> that starts a download early.
     boot: attributes of the <script> that starts Python.
     """
-    files = {
-        file.relative_to(ROOT / "static").as_posix(): hashed(file.read_bytes(), file.stem, file.suffix)
-        for file in sorted((ROOT / "static").rglob("*")) if file.is_file()
-    }
+    files = write_static()
     engine, manifest = write_runtime(runtime)
     name = hashed(json.dumps(manifest).encode(), "boot", ".json")
     fetched = {"rel": "preload", "as": "fetch", "crossorigin": "anonymous"}
@@ -55,6 +56,17 @@ def write_assets(runtime: Runtime) -> dict:
         *({**fetched, "href": file["url"]} for file in manifest["files"]),
     ]
     return {"files": files, "links": links, "boot": {"type": "module", "src": files["boot.mjs"], "data-manifest": name}}
+
+
+def write_static() -> dict[str, str]:
+    """Write the files of static/, style sheets last, since they name others; return {name: URL}."""
+    files = {}
+    for file in sorted((ROOT / "static").iterdir(), key=lambda file: (file.suffix == ".css", file.name)):
+        content = file.read_bytes()
+        if file.suffix == ".css":
+            content = URL_IN_CSS.sub(lambda match: f'url("{files[match[1]]}")', content.decode()).encode()
+        files[file.name] = hashed(content, file.stem, file.suffix)
+    return files
 
 
 def write_runtime(runtime: Runtime) -> tuple[str, dict]:
