@@ -38,6 +38,7 @@ class Page:
         self._settings: Settings | None = None
         self._unit = defaults()["budget_unit"]
         self._committed = ""
+        self._pointing = False
         self._clear_toast = Later(lambda: self._toast(""), TOAST_FOR)
 
     def start(self, touched: list[str]) -> None:
@@ -52,7 +53,7 @@ class Page:
         listen(document.getElementById("curve"), "input", self._on_slider)
         for name in ("pointermove", "pointerdown"):
             listen(document.getElementById("curve"), name, self._on_point)
-        listen(document.getElementById("curve"), "pointerleave", lambda event: self._results.read_curve_here())
+        listen(document.getElementById("curve"), "pointerleave", self._on_leave)
         address.on_travel(self._on_travel)
 
     def _open(self, query: str, names: list[str] | None = None) -> None:
@@ -142,6 +143,7 @@ class Page:
             self._toast("Back to the opening configuration")
         elif action == "dismiss-notices":
             self._notices.hide()
+            document.getElementById("results").focus()
 
     def _copy(self, text: str, what: str) -> None:
         async def run() -> None:
@@ -169,13 +171,21 @@ class Page:
         self._toast("Saved estimate.json")
 
     def _on_slider(self, event) -> None:
+        self._pointing = False
         self._results.read_curve(int(event.target.value))
 
     def _on_point(self, event) -> None:
         drawing = event.target.closest("svg")
         if drawing:
+            self._pointing = True
             box = drawing.getBoundingClientRect()
             self._results.read_curve_at(event.clientX - box.left, box.width)
+
+    def _on_leave(self, event) -> None:
+        """Back to the current length after pointing; a reading chosen with the slider stays."""
+        if self._pointing:
+            self._pointing = False
+            self._results.read_curve_here()
 
     def _toast(self, message: str) -> None:
         place = "share-toast" if self._dialog.open else "toast"

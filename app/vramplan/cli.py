@@ -26,7 +26,7 @@ COMMANDS = {
     "fit": "largest batch, longest sequence, single changes, smallest GPU class",
     "curve": "peak against sequence length",
     "compare": "the same run with full fine-tuning, LoRA and QLoRA",
-    "link": "the query string that opens this run in the page",
+    "link": "the link that opens this run in the page (with --link, at the same address)",
 }
 
 
@@ -45,7 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     for notice in (*link.dropped, *unused_notices(texts, version=link.version)):
         print(f"vramplan: note: {notice}", file=sys.stderr)
     try:
-        print(_json(options.command, current) if options.json else _text(options.command, current), flush=True)
+        page = (_given(options, "link") or "").partition("?")[0]
+        print(_json(options.command, current) if options.json else _text(options.command, current, page), flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FITS if current.fits else DOES_NOT_FIT
@@ -57,7 +58,7 @@ def _given(options: argparse.Namespace, name: str) -> str | None:
     return "--" if isinstance(value, list) else value
 
 
-def _text(command: str, current: Estimate) -> str:
+def _text(command: str, current: Estimate, page: str) -> str:
     settings = current.settings
     if command == "estimate":
         return tables.estimate_table(current)
@@ -67,7 +68,7 @@ def _text(command: str, current: Estimate) -> str:
         return tables.curve_table(current, curve(settings))
     if command == "compare":
         return tables.compare_table(current)
-    return f"?{to_query(settings)}"
+    return f"{page if '://' in page else ''}?{to_query(settings)}"
 
 
 def _json(command: str, current: Estimate) -> str:

@@ -117,7 +117,7 @@ def curve_table(rows: tuple[CurveRow, ...]) -> Element:
 
 
 def _row(row: CurveRow) -> Element:
-    now = h("span", " now", class_="badge") if row.current else None
+    now = h("span", "now", class_="badge") if row.current else None
     return h(
         "tr",
         h("th", row.tokens, now, scope="row", class_="number"),

@@ -48,10 +48,11 @@ def changes(rows: tuple[Change, ...], caption: str, first: str) -> Element:
 
 
 def _row(row: Change) -> Element:
-    name = h("span", row.label, h("span", " now", class_="badge")) if row.current else h("a", row.label, **_to(row.query))
+    name = h("a", row.label, **_to(row.query))
+    now = h("span", "now", class_="badge") if row.current else None
     return h(
         "tr",
-        h("th", name, scope="row"),
+        h("th", name, now, scope="row"),
         h("td", row.peak, class_="number"),
         h("td", row.difference, class_="number quiet"),
         h("td", row.headroom, class_="number wide-only"),
