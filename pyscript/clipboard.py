@@ -4,13 +4,23 @@ from js import document, navigator
 from pyodide.ffi import JsException
 
 
-async def copy(text: str) -> bool:
-    """Copy the text; False when the browser does not let us."""
+def copy(text: str):
+    """Start copying, inside the visitor's own click, as some browsers demand; an awaitable of whether it worked."""
     try:
-        await navigator.clipboard.writeText(text)
-    except (JsException, AttributeError):
-        return _copy_by_selection(text)
-    return True
+        writing = navigator.clipboard.writeText(text)
+    except AttributeError:
+        writing = None
+    return _finish(writing, text)
+
+
+async def _finish(writing, text: str) -> bool:
+    try:
+        if writing is not None:
+            await writing
+            return True
+    except JsException:
+        pass
+    return _copy_by_selection(text)
 
 
 def _copy_by_selection(text: str) -> bool:
@@ -20,7 +30,7 @@ def _copy_by_selection(text: str) -> bool:
     field.value = text
     field.setAttribute("readonly", "")
     field.className = "visually-hidden"
-    (before.closest("dialog") or document.body).appendChild(field)
+    (document.querySelector("dialog[open]") or document.body).appendChild(field)
     field.select()
     copied = document.execCommand("copy")
     field.remove()

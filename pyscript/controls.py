@@ -53,7 +53,7 @@ class Controls:
                     place.textContent = text
 
     def show_errors(self, errors: tuple[FieldError, ...]) -> None:
-        """Show each sentence at its field, and nothing at the others. Opens the folded section if one is in it."""
+        """Show each sentence at its field, and nothing at the others. Opens the folded section for a new one in it."""
         messages = {error.field: error.message for error in errors}
         for field in SHOWN_FIELDS:
             message = messages.get(field.name, "")
@@ -62,8 +62,8 @@ class Controls:
                 place.textContent = message
                 place.hidden = not message
                 self._mark(field, bool(message))
-            if message and field.section == FOLDED_SECTION:
-                document.getElementById(section_id(FOLDED_SECTION)).open = True
+                if message and field.section == FOLDED_SECTION:
+                    document.getElementById(section_id(FOLDED_SECTION)).open = True
 
     def focus(self, name: str) -> None:
         """Move the focus to a field's control and into view."""

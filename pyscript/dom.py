@@ -49,9 +49,6 @@ def _make(node: Element | str):
 def _patch(shown, old: Element | str, new: Element | str) -> None:
     if old == new:
         return
-    if isinstance(old, str) and isinstance(new, str):
-        shown.data = new
-        return
     if isinstance(old, str) or isinstance(new, str) or old.tag != new.tag:
         shown.replaceWith(_make(new))
         return

@@ -1,5 +1,8 @@
 """Listening and waiting: Python functions handed to the browser, each kept for as long as the page lives."""
 
+import asyncio
+import traceback
+
 from js import clearTimeout, console, document, setTimeout
 from pyodide.ffi import create_proxy
 
@@ -11,17 +14,38 @@ def guarded(action):
         try:
             action(*arguments)
         except Exception:
-            import traceback
-
-            console.error(traceback.format_exc())
-            document.getElementById("trouble").hidden = False
+            _tell()
 
     return run
+
+
+def _tell() -> None:
+    """Put the exception being handled into the console, and a sentence on the page."""
+    console.error(traceback.format_exc())
+    document.getElementById("trouble").hidden = False
 
 
 def listen(target, name: str, handler) -> None:
     """Call the handler with every event of this name that reaches the target."""
     target.addEventListener(name, create_proxy(guarded(handler)))
+
+
+_RUNNING = set()
+"""Tasks under way; without a reference a task may vanish before it ends."""
+
+
+def start(work) -> None:
+    """Run a coroutine to its end, with a mistake in it told like any other."""
+
+    async def run() -> None:
+        try:
+            await work
+        except Exception:
+            _tell()
+
+    task = asyncio.ensure_future(run())
+    _RUNNING.add(task)
+    task.add_done_callback(_RUNNING.discard)
 
 
 class Later:

@@ -1,26 +1,31 @@
 """The page, live: whatever changes, in the form or the address, is checked, estimated and painted."""
 
-import asyncio
 import json
 
 import host
-from js import URL, Blob, document
-from pyodide.ffi import to_js
+from js import URL, Blob, document, setTimeout
+from pyodide.ffi import JsException, create_once_callable, to_js
 
 from vramplan.accountings import estimate
 from vramplan.catalogue import defaults
 from vramplan.checks import check, converted_budget
 from vramplan.errors import SettingsError
 from vramplan.fields import BY_NAME, applying
+from vramplan.ledger import Estimate
 from vramplan.link import read_query, texts_to_query
-from vramplan.settings import Settings, parse
-from pyscript import address, clipboard
+from vramplan.settings import Settings, of_checked
+from pyscript import clipboard
+from pyscript.address import Address
 from pyscript.controls import Controls
 from pyscript.dom import Region
-from pyscript.events import Later, listen
+from pyscript.events import Later, listen, start as start_task
 from pyscript.results import ResultsSide
 from pyscript.views import problems as problems_view
 from pyscript.views import share as share_view
+from pyscript.views.form import is_shown
+
+KEEP_FILE_FOR = 60_000
+"""Milliseconds after which the memory of a saved file is given back; some browsers read it after the click."""
 
 TOAST_FOR = 4_000
 """Milliseconds a confirmation stays on the screen."""
@@ -30,6 +35,7 @@ class Page:
     """Ties the form, the address and the results together. All state is in the form and the address."""
 
     def __init__(self):
+        self._address = Address()
         self._controls = Controls()
         self._results = ResultsSide()
         self._notices = Region("notices")
@@ -39,12 +45,13 @@ class Page:
         self._unit = defaults()["budget_unit"]
         self._committed = ""
         self._pointing = False
-        self._clear_toast = Later(lambda: self._toast(""), TOAST_FOR)
+        self._clear_toasts = Later(self._clear, TOAST_FOR)
 
     def start(self, touched: list[str]) -> None:
         """Take over: show what the link says, except in the fields a visitor has used while the page was loading."""
-        self._open(address.query(), [name for name in BY_NAME if name not in touched])
-        self._results.paint_panels() if self._settings else None
+        self._open(self._address.query(), [name for name in BY_NAME if name not in touched])
+        if self._settings:
+            self._results.paint_panels()
         form = document.getElementById("form")
         listen(form, "input", self._on_input)
         listen(form, "change", lambda event: self._commit())
@@ -54,7 +61,9 @@ class Page:
         for name in ("pointermove", "pointerdown"):
             listen(document.getElementById("curve"), name, self._on_point)
         listen(document.getElementById("curve"), "pointerleave", self._on_leave)
-        address.on_travel(self._on_travel)
+        self._address.on_travel(self._on_travel)
+        for button in document.querySelectorAll("button[data-action]"):
+            button.disabled = False
 
     def _open(self, query: str, names: list[str] | None = None) -> None:
         """Show the run of a query string. Unless names are given, fields it has no use for keep what is typed in them."""
@@ -63,24 +72,28 @@ class Page:
         checked = check(texts, defaults())
         self._controls.write(texts, names or [*checked.values, *(error.field for error in checked.errors)])
         self._unit = self._controls.read()["budget_unit"]
-        if link.notices:
-            self._notices.paint(problems_view.notices(link.notices))
-        else:
-            self._notices.hide()
+        unseen = [error.message for error in checked.errors if not is_shown(BY_NAME[error.field])]
+        self._tell_about_link((*link.notices, *unseen))
         self._refresh()
+        self._address.replace(self._query)
         self._committed = self._query
 
+    def _tell_about_link(self, sentences: tuple[str, ...]) -> None:
+        if sentences:
+            self._notices.paint(problems_view.notices(sentences))
+        else:
+            self._notices.hide()
+
     def _refresh(self) -> None:
-        """Check, estimate and paint what the controls hold, and keep the address in step."""
+        """Check, estimate and paint what the controls hold."""
         texts = self._controls.read()
         checked = check(texts, defaults())
         self._query = texts_to_query(texts)
-        address.replace(self._query)
         self._controls.show_applying(applying(checked.values))
         self._controls.show_ranges(checked.values)
         self._controls.show_errors(checked.errors)
         try:
-            self._settings = parse(texts)
+            self._settings = of_checked(checked)
         except SettingsError as problem:
             self._settings = None
             self._results.show_problems(problem.errors)
@@ -90,14 +103,16 @@ class Page:
     def _commit(self) -> None:
         """A change is finished: give it its own step in the history."""
         if self._query != self._committed:
-            address.replace(self._committed)
-            address.push(self._query)
+            self._address.replace(self._committed)
+            self._address.push(self._query)
             self._committed = self._query
 
     def _on_input(self, event) -> None:
         if event.target.name == "budget_unit":
             self._keep_bytes(event.target.value)
         self._refresh()
+        if event.target.type == "text":
+            self._address.replace(self._query)
 
     def _keep_bytes(self, unit: str) -> None:
         typed = self._controls.read()["budget"]
@@ -105,12 +120,14 @@ class Page:
         self._unit = unit
 
     def _on_travel(self) -> None:
-        if address.query() != f"?{self._query}":
-            self._open(address.query())
+        self._dialog.close()
+        if self._address.query() != f"?{self._query}":
+            self._open(self._address.query())
 
     def _go(self, query: str, names: list[str] | None = None) -> None:
         """Open another run as a step of its own."""
-        address.push(query)
+        if query != self._query:
+            self._address.push(query)
         self._open(query, names)
 
     def _on_click(self, event) -> None:
@@ -120,7 +137,9 @@ class Page:
         event.preventDefault()
         data = target.dataset
         if hasattr(data, "open"):
-            self._go(target.getAttribute("href"))
+            self._go(target.getAttribute("href").removeprefix("?"))
+            if not target.closest("main"):
+                document.getElementById("answer").focus()
         elif hasattr(data, "field"):
             self._controls.focus(data.field)
         elif hasattr(data, "copy"):
@@ -130,44 +149,47 @@ class Page:
 
     def _act(self, action: str) -> None:
         if action == "copy-link":
-            self._copy(address.full(self._query), "Link")
+            self._copy(self._address.full(self._query), "Link")
         elif action == "share":
-            self._share.paint(share_view.dialog(self._settings, address.full(self._query)))
+            self._share.paint(share_view.dialog(self._settings, self._address.full(self._query)))
             self._dialog.showModal()
         elif action == "close-share":
             self._dialog.close()
         elif action == "save-json":
-            asyncio.ensure_future(self._save_json())
+            start_task(self._save_json(estimate(self._settings)))
         elif action == "reset":
             self._go(texts_to_query({}), list(BY_NAME))
             self._toast("Back to the opening configuration")
         elif action == "dismiss-notices":
             self._notices.hide()
-            document.getElementById("results").focus()
+            document.getElementById("answer").focus()
 
     def _copy(self, text: str, what: str) -> None:
+        copying = clipboard.copy(text)
+
         async def run() -> None:
-            copied = await clipboard.copy(text)
+            copied = await copying
             self._toast(f"{what} copied" if copied else "This browser does not allow copying; select the text instead")
 
-        asyncio.ensure_future(run())
+        start_task(run())
 
-    async def _save_json(self) -> None:
+    async def _save_json(self, current: Estimate) -> None:
         """Offer the estimate as a JSON file. pydantic writes it, and is loaded for the first one."""
         self._toast("Preparing the JSON document …")
         try:
             await host.loadExtras()
-            from vramplan.documents import EstimateDocument
-
-            text = EstimateDocument.of(estimate(self._settings)).to_json()
-        except Exception:
+        except JsException:
             self._toast("The JSON document needs a download that did not work; try again")
-            raise
+            return
+        from vramplan.documents import EstimateDocument
+
+        text = EstimateDocument.of(current).to_json()
         link = document.createElement("a")
         link.href = URL.createObjectURL(Blob.new(to_js([text]), to_js({"type": "application/json"})))
         link.download = "estimate.json"
         link.click()
-        URL.revokeObjectURL(link.href)
+        address = link.href
+        setTimeout(create_once_callable(lambda: URL.revokeObjectURL(address)), KEEP_FILE_FOR)
         self._toast("Saved estimate.json")
 
     def _on_slider(self, event) -> None:
@@ -179,19 +201,22 @@ class Page:
         if drawing:
             self._pointing = True
             box = drawing.getBoundingClientRect()
-            self._results.read_curve_at(event.clientX - box.left, box.width)
+            self._results.read_curve_at(event.clientX, box)
 
     def _on_leave(self, event) -> None:
-        """Back to the current length after pointing; a reading chosen with the slider stays."""
-        if self._pointing:
+        """Back to the current length when the mouse leaves; a reading chosen by touch or with the slider stays."""
+        if self._pointing and event.pointerType == "mouse":
             self._pointing = False
             self._results.read_curve_here()
 
     def _toast(self, message: str) -> None:
-        place = "share-toast" if self._dialog.open else "toast"
-        document.getElementById(place).textContent = message
-        if message:
-            self._clear_toast.call()
+        self._clear()
+        document.getElementById("share-toast" if self._dialog.open else "toast").textContent = message
+        self._clear_toasts.call()
+
+    def _clear(self) -> None:
+        for place in ("share-toast", "toast"):
+            document.getElementById(place).textContent = ""
 
 
 def start(touched: str) -> None:

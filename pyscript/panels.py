@@ -69,6 +69,8 @@ def curve_drawing(shown: Results, chosen: int) -> Element:
     return curve_view.curve(shown.chart, report.curve_sentence(shown.estimate, shown.found), chosen)
 
 
-def curve_table(estimate: Estimate) -> Element:
-    """The sequence curve's numbers."""
-    return curve_view.curve_table(report.curve_rows(estimate, curve(estimate.settings).points))
+def curve_table(shown: Results) -> Element:
+    """The sequence curve's numbers, the crossing among them."""
+    longest = shown.found.longest_sequence.value
+    points = curve(shown.estimate.settings, also=[longest] if longest else []).points
+    return curve_view.curve_table(report.curve_rows(shown.estimate, points, longest_fitting=longest))

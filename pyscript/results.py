@@ -47,23 +47,24 @@ class ResultsSide:
         self._regions["problems"].hide()
         self._regions["headline"].paint(panels.headline(estimate))
         document.title = f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan"
-        self._panels.hidden = False
+        self._show_panels(True)
         self._paint_later.call()
-        self._say(told.sentence)
+        self.say(told.sentence)
 
     def show_problems(self, errors: tuple[FieldError, ...]) -> None:
         """Show what must be corrected instead of results."""
         self._estimate = None
         self._paint_later.cancel()
         self._regions["headline"].hide()
-        self._panels.hidden = True
+        self._show_panels(False)
         self._regions["problems"].paint(problems_view.problems(errors))
         document.title = "Check training inputs | VRAM Plan"
-        self._say(f"Check training inputs. {errors[0].message}")
+        self.say(f"Check training inputs. {errors[0].message}")
 
     def paint_panels(self) -> None:
         """Paint everything around the answer."""
         estimate = self._estimate
+        self._paint_later.cancel()
         self._results = panels.results(estimate, NARROW if self._phone.matches else WIDE)
         regions = self._regions
         regions["facts"].paint(panels.facts(estimate))
@@ -72,20 +73,25 @@ class ResultsSide:
         regions["alternatives"].paint(panels.alternatives(self._results))
         regions["methods"].paint(panels.methods(estimate))
         self.read_curve(self._results.chart.current_index)
-        regions["curve-table"].paint(panels.curve_table(estimate))
+        regions["curve-table"].paint(panels.curve_table(self._results))
         self._fill_formulas(estimate)
 
     def read_curve(self, sample: int) -> None:
         """Read the curve at one of its samples."""
         self._regions["curve"].paint(panels.curve_drawing(self._results, sample))
 
-    def read_curve_at(self, offset: float, width: float) -> None:
-        """Read the curve nearest to a place in the drawing, given in pixels of its width."""
-        self.read_curve(nearest_sample(self._results.chart, offset=offset, width=width))
+    def read_curve_at(self, at: float, box) -> None:
+        """Read the curve nearest to the horizontal place `at`, in pixels; `box` is where the drawing is shown."""
+        self.read_curve(nearest_sample(self._results.chart, at=at, left=box.left, width=box.width))
 
     def read_curve_here(self) -> None:
         """Read the curve at the current sequence length."""
         self.read_curve(self._results.chart.current_index)
+
+    def _show_panels(self, shown: bool) -> None:
+        """Hidden panels keep their place, so that nothing jumps while a number is half typed."""
+        self._panels.inert = not shown
+        self._panels.classList.toggle("kept", not shown)
 
     def _fill_formulas(self, estimate: Estimate) -> None:
         texts = value_texts(estimate)
@@ -100,7 +106,8 @@ class ResultsSide:
                 case.dataset.applies = applies
                 case.querySelector(".filled").hidden = applies == "no"
 
-    def _say(self, message: str) -> None:
+    def say(self, message: str) -> None:
+        """Let a screen reader hear this after a pause, unless something newer comes first."""
         self._message = message
         self._speak_later.call()
 

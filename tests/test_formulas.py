@@ -40,15 +40,12 @@ def compiled(expression):
 def inputs(index):
     """The symbols that no formula defines, from the settings alone."""
     typed, row = CONFIGURATIONS[index], {name: column[index] for name, column in TABLE.items()}
-    checkpointed, mixed = typed["checkpointing"] == "full", typed["trainable_precision"] == "mixed-bf16"
     return {
         "H": row["hidden_size"], "L": row["num_layers"], "n": row["num_attention_heads"], "k": row["num_kv_heads"],
         "d": row["head_dim"], "M": row["intermediate_size"], "V": row["vocab_size"], "t": 1 if row["tied"] else 2,
         "epsilon": 1 if row["qk_norm"] else 0, "r": row["rank"], "B": row["micro_batch"], "S": row["sequence_length"],
         "G": int(typed["gradient_accumulation_steps"]), "N": int(typed["replicas"]), "E": row["extra_allowance"],
-        "m": 4 if mixed else 0, "g": 4 if mixed else 2, "o": 8 if typed["optimizer"] == "adamw" else 2,
-        "chi": 1 if typed["attention_kernel"] == "eager" else 0, "p": 7 if typed["adapter_targets"] == "all-linear" else 4,
-        "ell": 1 if checkpointed else row["num_layers"], "alpha": row["activation_multiplier"],
+        "alpha": row["activation_multiplier"], "C": Fraction(row["budget_bytes"], 2**30),
     }
 
 
@@ -101,6 +98,7 @@ def test_formulas_give_the_peak_and_the_counts():
     for index, typed in enumerate(CONFIGURATIONS):
         values = evaluated(index)
         assert 0 <= Fraction(COUNTED["peak"][index], 2**30) - values["peak"] < Fraction(5, 2**30)
+        assert values["headroom"] == values["C"] - values["peak"]
         assert (values["P"], values["P_t"]) == (COUNTED["total"][index], COUNTED["trainable"][index])
         assert values["batch"] == int(typed["gradient_accumulation_steps"]) * int(typed["micro_batch"]) * int(typed["replicas"])
 

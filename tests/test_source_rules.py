@@ -30,13 +30,10 @@ def functions(path):
     return [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)]
 
 
-UNPACK_SETTINGS = {"estimate", "_symbols"}
-
-
 def formulas(path):
-    """Module-level formula functions: everything but the accounting's estimate(settings) and its list of symbols."""
+    """Module-level formula functions: everything but the accounting's estimate(settings) and its private helpers."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name not in UNPACK_SETTINGS]
+    return [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name != "estimate" and not node.name.startswith("_")]
 
 
 @pytest.mark.parametrize("path", FORMULA_FILES, ids=lambda path: path.name)

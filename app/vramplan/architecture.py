@@ -52,13 +52,20 @@ def linear_parameters(
     return num_layers * (query_and_output + key_and_value + mlp)
 
 
+def embedding_matrices(*, tied_embeddings: bool) -> int:
+    """How many (V, H) matrices the model stores: the token embedding, and the output head unless it is tied to it.
+
+    Source: planning formula, t.
+    """
+    return 1 if tied_embeddings else 2
+
+
 def embedding_parameters(*, vocab_size: int, hidden_size: int, tied_embeddings: bool) -> int:
     """Parameters of the token embedding (V, H) and, unless tied to it, the output head (V, H).
 
     Source: planning formula, t V H.
     """
-    matrices = 1 if tied_embeddings else 2
-    return matrices * vocab_size * hidden_size
+    return embedding_matrices(tied_embeddings=tied_embeddings) * vocab_size * hidden_size
 
 
 def norm_parameters(*, num_layers: int, hidden_size: int, head_dim: int, query_key_norms: bool) -> int:
@@ -96,6 +103,14 @@ def total_parameters(
             num_layers=num_layers, hidden_size=hidden_size, head_dim=head_dim, query_key_norms=query_key_norms
         )
     )
+
+
+def adapted_projections(*, mlp_targets: bool) -> int:
+    """How many projections of a layer get an adapter: those of attention, and with `mlp_targets` those of the MLP.
+
+    Source: planning formula, p.
+    """
+    return ATTENTION_PROJECTIONS + (MLP_PROJECTIONS if mlp_targets else 0)
 
 
 def adapter_parameters(

@@ -4,14 +4,13 @@ A value comes from the estimate itself; the expression beside it is for reading,
 """
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 
 from vramplan.data import table
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
-from vramplan.units import count_text, gib_text
+from vramplan.units import GIB, count_text, exact_text, gib_text
 
 BYTES = "bytes"
 """Unit of the quantities that are also shown in GiB."""
@@ -43,6 +42,7 @@ class Step:
     title: str
     text: str
     source: str
+    reference: str
     cases: tuple[Case, ...]
 
 
@@ -56,6 +56,7 @@ def steps() -> tuple[Step, ...]:
             title=entry["title"],
             text=entry["text"],
             source=entry["source"],
+            reference=entry.get("reference", ""),
             cases=tuple(
                 Case(f"case-{entry['symbol']}-{number}", case.get("label", ""), case.get("when", {}), case["expression"])
                 for number, case in enumerate(entry["case"], start=1)
@@ -79,17 +80,15 @@ def applying_cases(settings: Settings) -> set[str]:
 
 def value_texts(estimate: Estimate) -> dict[str, str]:
     """The value of every symbol as text; for byte quantities `<symbol>-gib` has the same in GiB."""
-    exact = dict(estimate.quantities)
-    texts = {symbol: quantity_text(value) for symbol, value in exact.items()}
-    texts |= {"peak": gib_text(estimate.peak_bytes, places=3), "batch": count_text(estimate.settings.effective_batch)}
+    exact = estimate.quantities
+    texts = {symbol: exact_text(value, places=SHOWN_PLACES) for symbol, value in exact.items()}
+    texts |= {
+        "peak": gib_text(estimate.peak_bytes, places=3),
+        "C": exact_text(Fraction(estimate.budget_bytes, GIB), places=3),
+        "headroom": gib_text(estimate.headroom_bytes, places=3),
+        "batch": count_text(estimate.settings.effective_batch),
+    }
     for step in steps():
         if step.unit == BYTES:
             texts[f"{step.symbol}-gib"] = gib_text(round(exact[step.symbol]), places=3)
     return texts
-
-
-def quantity_text(value: int | Fraction) -> str:
-    """A quantity with thousands separators, and with decimals only where it is not whole."""
-    if value == int(value):
-        return count_text(int(value))
-    return f"{Decimal(value.numerator) / value.denominator:,.{SHOWN_PLACES}f}".rstrip("0")

@@ -36,6 +36,9 @@ WIDE, NARROW = Frame(640, 280), Frame(330, 240)
 STACK_WIDTH = 1_000
 """Length of the stacked bar, in its own user units."""
 
+LABEL_ROOM = 14
+"""Height a label needs, in user units."""
+
 SAMPLES = 64
 """Evenly spaced lengths the curve is drawn through; a divisor of every power of two that can end the axis."""
 
@@ -89,6 +92,11 @@ class Chart:
     def crossing_in_upper_half(self) -> bool:
         """Whether there is more room below the crossing."""
         return 2 * self.crossing.y < self.frame.height
+
+    @property
+    def room_above_budget(self) -> bool:
+        """Whether a label fits between the budget line and the upper edge of the plot."""
+        return self.budget_y - self.frame.top > LABEL_ROOM
 
     @property
     def last_index(self) -> int:
@@ -190,9 +198,9 @@ def memory_ticks(top_bytes: int) -> list[int]:
         magnitude *= DECIMAL_BASE
 
 
-def nearest_sample(chart: Chart, *, offset: float, width: float) -> int:
-    """Index of the sample closest to a horizontal place, `offset` of a drawing that is shown `width` wide."""
-    x = chart.frame.width * offset / width
+def nearest_sample(chart: Chart, *, at: float, left: float, width: float) -> int:
+    """Index of the sample closest to the place `at`, where the drawing is shown from `left` on, `width` wide, in pixels."""
+    x = chart.frame.width * (at - left) / width
     places = [mark.x for mark in chart.samples]
     right = min(bisect_left(places, x), len(places) - 1)
     left = max(right - 1, 0)

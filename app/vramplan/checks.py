@@ -16,14 +16,15 @@ from vramplan.fields import (
 )
 from vramplan.units import UNIT_LABELS, convert_amount, count_text, plain_decimal
 
-MAX_TYPED_LENGTH = 64
-"""Characters of one typed value that are read: the longest exact budget has 26, everything else fewer."""
+MAX_TYPED_LENGTH = 128
+"""Characters of one typed value that are read. A change of unit adds up to 21 decimals to a budget (2**30 = 10**9 · 2**21
+/ 5**9), so any budget typed with fewer than 100 characters stays readable."""
 
 SHOWN_LENGTH = 32
 """Characters of a rejected value that are repeated to the person who sent it."""
 
 _WHOLE = re.compile(r"[0-9]+")
-_DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
+_DECIMAL = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
 
 Value = str | int | bool | Decimal
 
@@ -108,8 +109,8 @@ def _whole_number(field: Field, text: str, minimum: int, maximum: int) -> tuple[
 def _exact_decimal(field: Field, text: str, low: Decimal, high: Decimal, unit: str) -> tuple[Value, str]:
     if _is_decimal(text) and low <= Decimal(text) <= high:
         return Decimal(text), ""
-    span = f"from {low:,f} to {high:,f}{f' {unit}' if unit.isalpha() else ''}"
-    return text, f"{field.label} must be a plain decimal number {span}; {came(text)}. Enter digits, such as {low:f} or {high:f}."
+    span = f"from {low:,f} to {high:,f} {unit}".strip()
+    return text, f"{field.label} must be a plain decimal number {span}; {came(text)}. Enter digits, with a point for decimals, such as {low:f}."
 
 
 def _across(values: Mapping[str, Value]) -> list[FieldError]:

@@ -13,7 +13,7 @@ from vramplan.compare import compare
 from vramplan.curve import curve
 from vramplan.errors import SettingsError
 from vramplan.fields import FIELDS, SECTIONS, Choice, ExactDecimal, Field
-from vramplan.fit import fit
+from vramplan.fit import fit, longest_sequence
 from vramplan.ledger import Estimate
 from vramplan.link import read_query, to_query, unused_notices
 from vramplan.settings import parse
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     for notice in (*link.dropped, *unused_notices(texts, version=link.version)):
         print(f"vramplan: note: {notice}", file=sys.stderr)
     try:
-        page = (_given(options, "link") or "").partition("?")[0]
+        page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
         print(_json(options.command, current) if options.json else _text(options.command, current, page), flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -65,7 +65,8 @@ def _text(command: str, current: Estimate, page: str) -> str:
     if command == "fit":
         return tables.fit_table(current, fit(settings))
     if command == "curve":
-        return tables.curve_table(current, curve(settings))
+        longest = longest_sequence(settings).value
+        return tables.curve_table(current, curve(settings, also=[longest] if longest else []), longest)
     if command == "compare":
         return tables.compare_table(current)
     return f"{page if '://' in page else ''}?{to_query(settings)}"

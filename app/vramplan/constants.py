@@ -42,5 +42,5 @@ ATTENTION_SCORE_BYTES = 5
 dropout mask 1, dropout output 2. Source: Korthikanti et al. 2022, section 4.1, equation 1."""
 
 FIXED_ALLOWANCE_BYTES = 2 * GIB
-"""Bytes set aside for the CUDA context, library workspaces and allocator slack: a planning provision, not a
-measurement. Source: planning formula, constant term."""
+"""Bytes set aside for the CUDA context, library workspaces and allocator slack. Nobody measured it: it is a round
+margin. Source: planning formula, constant term."""

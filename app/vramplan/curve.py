@@ -1,5 +1,6 @@
 """Peak memory against sequence length, everything else held."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vramplan.accountings import estimate
@@ -15,7 +16,12 @@ class Point:
 
     sequence_length: int
     peak_bytes: int
-    fits: bool
+    headroom_bytes: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether the peak stays within the budget; equality fits."""
+        return self.headroom_bytes >= 0
 
 
 @dataclass(frozen=True)
@@ -29,12 +35,12 @@ class Curve:
 def point(settings: Settings, sequence_length: int) -> Point:
     """The peak at one sequence length."""
     at = estimate(settings.varied(sequence_length=sequence_length))
-    return Point(sequence_length, at.peak_bytes, at.fits)
+    return Point(sequence_length, at.peak_bytes, at.headroom_bytes)
 
 
-def curve(settings: Settings) -> Curve:
-    """The peak at every power of two from 128 to the model's cap, and at the current sequence length."""
-    lengths = {settings.sequence_length, settings.max_sequence_length}
+def curve(settings: Settings, *, also: Iterable[int] = ()) -> Curve:
+    """The peak at every power of two from 128 to the model's cap, at the current sequence length, and at those in `also`."""
+    lengths = {settings.sequence_length, settings.max_sequence_length, *also}
     length = FIRST_POINT
     while length <= settings.max_sequence_length:
         lengths.add(length)

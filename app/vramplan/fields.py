@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from vramplan.catalogue import CUSTOM, gpu_classes, presets
-from vramplan.units import UNIT_LABELS, convert_amount, count_text
+from vramplan.constants import FIXED_ALLOWANCE_BYTES
+from vramplan.units import GIB, UNIT_LABELS, convert_amount, count_text
 
 MAX_CUSTOM_SEQUENCE_LENGTH = 131_072
 """Longest sequence a custom decoder is estimated for, in tokens: that of the Llama presets."""
@@ -35,20 +36,25 @@ class Choice:
 
 @dataclass(frozen=True)
 class WholeNumber:
-    """A setting that takes a whole number in a closed range."""
+    """A setting that takes a whole number in a closed range; `model_caps`: the model's own limit may be lower."""
 
     minimum: int
     maximum: int
     unit: str = ""
+    model_caps: bool = False
 
 
 @dataclass(frozen=True)
 class ExactDecimal:
-    """A setting that takes a plain decimal, kept exactly as typed, in a closed range."""
+    """A setting that takes a plain decimal, kept exactly as typed, in a closed range.
+
+    The range is in `unit`, or in GiB where `unit_field` names the setting that holds the unit it is typed in.
+    """
 
     minimum: str
     maximum: str
     unit: str = ""
+    unit_field: str = ""
 
 
 Kind = Choice | WholeNumber | ExactDecimal
@@ -195,7 +201,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "budget",
-        ExactDecimal(str(MIN_BUDGET_GIB), str(MAX_BUDGET_GIB)),
+        ExactDecimal(str(MIN_BUDGET_GIB), str(MAX_BUDGET_GIB), unit_field="budget_unit"),
         "Budget per GPU",
         "Memory you can use on each card.",
         "gpu",
@@ -220,9 +226,9 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "sequence_length",
-        WholeNumber(1, MAX_CUSTOM_SEQUENCE_LENGTH, "tokens"),
+        WholeNumber(1, MAX_CUSTOM_SEQUENCE_LENGTH, "tokens", model_caps=True),
         "Sequence length",
-        "Tokens per sequence as processed, after padding or packing.",
+        "Tokens in one row of a batch, padding included.",
         "batch",
     ),
     Field(
@@ -274,12 +280,12 @@ FIELDS: tuple[Field, ...] = (
             )
         ),
         "Attention kernel",
-        "Check that the run really uses it: software can fall back to eager.",
+        "What the run really uses, not what was asked for.",
         "memory",
     ),
     Field(
         "activation_multiplier",
-        ExactDecimal("0.25", "4", "×"),
+        ExactDecimal("0.25", "4"),
         "Activation multiplier",
         "Scales saved and active activations, not the logits. Set it from a measured run.",
         "advanced",
@@ -288,7 +294,7 @@ FIELDS: tuple[Field, ...] = (
         "extra_allowance",
         ExactDecimal("0", "128", "GiB"),
         "Extra allowance",
-        "Added to the fixed 2 GiB for allocator, communication or optimizer-step overhead you have seen.",
+        f"On top of the fixed {FIXED_ALLOWANCE_BYTES // GIB} GiB, for whatever else your measured runs show.",
         "advanced",
     ),
 )
@@ -309,21 +315,19 @@ def max_sequence_length(values: Mapping[str, object]) -> int:
 
 def limits(field: Field, values: Mapping[str, object]) -> tuple[int, int]:
     """Smallest and largest whole number a WholeNumber field takes, given the other values."""
-    maximum = max_sequence_length(values) if field.name == "sequence_length" else field.kind.maximum
+    maximum = max_sequence_length(values) if field.kind.model_caps else field.kind.maximum
     return field.kind.minimum, maximum
 
 
 def decimal_limits(field: Field, values: Mapping[str, object]) -> tuple[Decimal, Decimal, str]:
     """Smallest and largest decimal an ExactDecimal field takes, and their unit, given the other values."""
-    if field.name != "budget":
-        return Decimal(field.kind.minimum), Decimal(field.kind.maximum), field.kind.unit
-    unit = values.get("budget_unit")
-    unit = unit if unit in UNIT_LABELS else "gib"
-    low, high = (
-        convert_amount(amount=Decimal(limit), from_unit="gib", to_unit=unit)
-        for limit in (MIN_BUDGET_GIB, MAX_BUDGET_GIB)
-    )
-    return low, high, UNIT_LABELS[unit]
+    low, high, unit = Decimal(field.kind.minimum), Decimal(field.kind.maximum), field.kind.unit
+    if not field.kind.unit_field:
+        return low, high, unit
+    typed_in = values.get(field.kind.unit_field)
+    typed_in = typed_in if typed_in in UNIT_LABELS else "gib"
+    low, high = (convert_amount(amount=limit, from_unit="gib", to_unit=typed_in) for limit in (low, high))
+    return low, high, UNIT_LABELS[typed_in]
 
 
 def range_text(field: Field, values: Mapping[str, object]) -> str:

@@ -55,18 +55,19 @@ def to_query(settings: Settings) -> str:
 
 
 def texts_to_query(texts: Mapping[str, str]) -> str:
-    """The query string of text as typed, valid or not: a half-typed number survives a reload.
+    """The query string of text as typed, valid or not: a half-typed number survives a reload."""
+    return urlencode({VERSION_KEY: current_version()} | changed_texts(texts))
 
-    Fields that do not apply are left out.
-    """
+
+def changed_texts(texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts that differ from the current defaults, in field order. Fields that do not apply are left out."""
     values = {name: texts.get(name, default).strip() for name, default in defaults().items()}
     left_out = check(values, values).unused
-    changed = {
+    return {
         field.name: values[field.name]
         for field in FIELDS
         if values[field.name] != defaults()[field.name] and field.name not in left_out
     }
-    return urlencode({VERSION_KEY: current_version()} | changed)
 
 
 def read_query(address: str) -> Link:

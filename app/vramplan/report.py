@@ -14,6 +14,13 @@ from vramplan.link import to_query
 from vramplan.units import count_text, gib_text, short_count_text
 
 
+SMALLEST_SHARE = 0.01
+"""Per cent below which a share is only said to be smaller."""
+
+WHOLE_SHARES_FROM = 9.995
+"""Per cent from which a share has no decimals."""
+
+
 @dataclass(frozen=True)
 class Headline:
     """The answer: estimated peak per GPU, budget and headroom in GiB with two decimals, and the verdict in words."""
@@ -67,8 +74,8 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Maximum:
-    """The answer of one search: the value ('7', '1,024+' or 'None'), a sentence, and the link that opens it."""
+class Answer:
+    """One answer to 'what fits': the value ('7', '1,024+' or 'None'), a sentence, and the link that opens it."""
 
     label: str
     text: str
@@ -86,11 +93,11 @@ class CurveRow:
     fits: bool
     verdict: str
     current: bool
+    longest: bool
 
 
 def headline(estimate: Estimate) -> Headline:
     """The answer for one estimate."""
-    settings = estimate.settings
     peak, budget = gib_text(estimate.peak_bytes), gib_text(estimate.budget_bytes)
     spare = words.amount_text(abs(estimate.headroom_bytes)) if estimate.headroom_bytes else "nothing"
     ending = f"with {spare} to spare" if estimate.fits else f"short by {spare}"
@@ -141,14 +148,16 @@ def facts(estimate: Estimate) -> tuple[Fact, ...]:
     return (
         Fact("Parameters", short_count_text(total), count_text(total)),
         Fact("Trained", f"{short_count_text(trainable)} ({percent_text(trainable, total)})", count_text(trainable)),
-        Fact("Effective batch", f"{count_text(estimate.settings.effective_batch)}", "sequences per update"),
+        Fact("Effective batch", f"{count_text(estimate.settings.effective_batch)}", "sequences"),
     )
 
 
 def percent_text(part: int, whole: int) -> str:
-    """A share of the whole to at most two significant decimals: '0.52 %', '100 %'."""
+    """A share of the whole, with two decimals where it is small: '0.52 %', '61 %'."""
     share = 100 * part / whole
-    return f"{share:.0f} %" if share >= 10 else f"{share:.2f} %"
+    if part and share < SMALLEST_SHARE:
+        return f"< {SMALLEST_SHARE} %"
+    return f"{share:.0f} %" if share >= WHOLE_SHARES_FROM else f"{share:.2f} %"
 
 
 def components(estimate: Estimate) -> tuple[Component, ...]:
@@ -216,7 +225,7 @@ def _change(change: dict[str, Value], label: str, other: Estimate, estimate: Est
     )
 
 
-def maxima(estimate: Estimate, found: Fit) -> tuple[Maximum, Maximum]:
+def maxima(estimate: Estimate, found: Fit) -> tuple[Answer, Answer]:
     """The largest micro-batch and the longest sequence, each with the other held."""
     settings = estimate.settings
     budget = gib_text(estimate.budget_bytes)
@@ -243,25 +252,25 @@ def maxima(estimate: Estimate, found: Fit) -> tuple[Maximum, Maximum]:
 MAXIMA_NOTE = "Each maximum holds the other setting as it is now. The two do not combine into one run that fits."
 
 
-def _maximum(estimate: Estimate, name: str, label: str, limit: Limit, *, held: str, nothing: str) -> Maximum:
+def _maximum(estimate: Estimate, name: str, label: str, limit: Limit, *, held: str, nothing: str) -> Answer:
     if limit.value is None:
-        return Maximum(label, "None", nothing, "")
+        return Answer(label, "None", nothing, "")
     unit = BY_NAME[name].kind.unit
     unit = unit.removesuffix("s") if limit.value == 1 else unit
     text = count_text(limit.value) + ("+" if limit.at_cap else "")
     end = " The search ends there; larger values were not tried." if limit.at_cap else ""
     query = to_query(estimate.settings.varied(**{name: limit.value}))
-    return Maximum(label, text, f"{unit} {held}.{end}", query)
+    return Answer(label, text, f"{unit} {held}.{end}", query)
 
 
-def smallest_gpu(estimate: Estimate, found: Fit) -> Maximum:
+def smallest_gpu(estimate: Estimate, found: Fit) -> Answer:
     """The smallest GPU class that holds the run."""
     label = "Smallest GPU class"
     if found.smallest_gpu is None:
-        return Maximum(label, "None", f"No class up to {max(gpu.capacity_gib for gpu in gpu_classes().values())} GiB holds this run on one GPU.", "")
+        return Answer(label, "None", f"No class up to {max(gpu.capacity_gib for gpu in gpu_classes().values())} GiB holds this run on one GPU.", "")
     gpu, spare = found.smallest_gpu.gpu, found.smallest_gpu.headroom_bytes
     room = f"{words.amount_text(spare)} of headroom" if spare else "no headroom"
-    return Maximum(
+    return Answer(
         label,
         f"{gpu.capacity_gib} GiB",
         f"{room}, e.g. {', '.join(gpu.cards)}.",
@@ -269,16 +278,19 @@ def smallest_gpu(estimate: Estimate, found: Fit) -> Maximum:
     )
 
 
-def curve_rows(estimate: Estimate, points: tuple[Point, ...]) -> tuple[CurveRow, ...]:
-    """The curve as a table."""
+def curve_rows(
+    estimate: Estimate, points: tuple[Point, ...], *, longest_fitting: int | None = None
+) -> tuple[CurveRow, ...]:
+    """The curve as a table, the longest sequence that fits marked where it is given."""
     return tuple(
         CurveRow(
             tokens=count_text(each.sequence_length),
             peak=gib_text(each.peak_bytes),
-            headroom=gib_text(estimate.budget_bytes - each.peak_bytes, signed=True),
+            headroom=gib_text(each.headroom_bytes, signed=True),
             fits=each.fits,
             verdict=words.fits_text(each.fits),
             current=each.sequence_length == estimate.settings.sequence_length,
+            longest=each.sequence_length == longest_fitting,
         )
         for each in points
     )

@@ -8,7 +8,7 @@ from decimal import Decimal
 from vramplan import units
 from vramplan.architecture import Architecture
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults, gpu_classes, presets
-from vramplan.checks import MAX_TYPED_LENGTH, Value, check
+from vramplan.checks import MAX_TYPED_LENGTH, Checked, Value, check
 from vramplan.errors import SettingsError
 from vramplan.fields import BY_NAME, FIELDS, max_sequence_length
 
@@ -65,17 +65,21 @@ class Settings:
         checked = check({name: as_text(value) for name, value in given.items() if value is not None}, defaults())
         if checked.errors:
             raise SettingsError(checked.errors)
-        for name in checked.unused:
-            warnings.warn(f"{name} is not used: {BY_NAME[name].condition}", UnusedSettingWarning, stacklevel=3)
+        _warn_unused(checked.unused, checked.unused)
         for field in FIELDS:
             object.__setattr__(self, field.name, checked.values.get(field.name))
 
     def replace(self, **changes: Value) -> "Settings":
         """The same run with some settings changed. What no longer applies is dropped; what now applies is a default.
 
-        Raises SettingsError when the result is not valid, TypeError for a name that is not a setting.
+        Raises SettingsError when the result is not valid, TypeError for a name that is not a setting; warns with
+        UnusedSettingWarning about a change that does not apply.
         """
-        return parse(format_settings(self) | {name: as_text(value) for name, value in changes.items()})
+        changed = {name: as_text(value) for name, value in changes.items()}
+        _known(changed)
+        checked = check(format_settings(self) | changed, defaults())
+        _warn_unused(checked.unused, changes)
+        return of_checked(checked)
 
     def varied(self, **whole_numbers: int) -> "Settings":
         """The same run with whole numbers that are known to be in range; unlike replace, nothing is checked again.
@@ -125,6 +129,8 @@ def as_text(value: Value | float) -> str:
         return "true" if value else "false"
     if isinstance(value, int) and abs(value) >= TOO_LARGE:
         return f"a number of more than {MAX_TYPED_LENGTH} digits"
+    if isinstance(value, float):
+        return f"{Decimal(repr(value)):f}"
     return units.plain_decimal(value) if isinstance(value, Decimal) and value.is_finite() else str(value)
 
 
@@ -136,10 +142,20 @@ def parse(texts: Mapping[str, str], *, version: int | None = None) -> Settings:
     that is not a setting.
     """
     _known(texts)
-    checked = check(texts, defaults(version))
+    return of_checked(check(texts, defaults(version)))
+
+
+def of_checked(checked: Checked) -> Settings:
+    """Settings from texts that have been checked. Raises SettingsError when something was wrong with them."""
     if checked.errors:
         raise SettingsError(checked.errors)
     return _of({field.name: checked.values.get(field.name) for field in FIELDS})
+
+
+def _warn_unused(unused: Iterable[str], given: Iterable[str]) -> None:
+    for name in unused:
+        if name in given:
+            warnings.warn(f"{name} is not used: {BY_NAME[name].condition}", UnusedSettingWarning, stacklevel=4)
 
 
 def _known(names: Iterable[str]) -> None:

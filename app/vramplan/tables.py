@@ -56,12 +56,12 @@ def fit_table(estimate: Estimate, found: Fit) -> str:
     )
 
 
-def curve_table(estimate: Estimate, drawn: Curve) -> str:
-    """Headline and the curve, the current length marked."""
+def curve_table(estimate: Estimate, drawn: Curve, longest_fitting: int | None) -> str:
+    """Headline and the curve, the current length and the longest that fits marked."""
     rows = [("Tokens", "Peak GiB", "Headroom", "", "")]
     rows += [
-        (each.tokens, each.peak, each.headroom, each.verdict, "← now" if each.current else "")
-        for each in report.curve_rows(estimate, drawn.points)
+        (each.tokens, each.peak, each.headroom, each.verdict, _marks(each))
+        for each in report.curve_rows(estimate, drawn.points, longest_fitting=longest_fitting)
     ]
     return "\n\n".join((headline(estimate), columns(rows, left=(3, 4))))
 
@@ -74,6 +74,11 @@ def compare_table(estimate: Estimate) -> str:
         for each in report.methods(estimate)
     ]
     return "\n\n".join((headline(estimate), columns(rows, left=(0, 4, 5))))
+
+
+def _marks(row: report.CurveRow) -> str:
+    marks = [text for text, holds in (("now", row.current), ("longest that fits", row.longest)) if holds]
+    return f"← {', '.join(marks)}" if marks else ""
 
 
 def _bar(share: float) -> str:

@@ -19,7 +19,14 @@ BYTES_PER_UNIT = {"gib": GIB, "gb": GB}
 
 UNIT_LABELS = {"gib": "GiB", "gb": "GB"}
 
-_WIDE = Context(prec=120, rounding=ROUND_HALF_EVEN)
+_WIDE = Context(prec=200, rounding=ROUND_HALF_EVEN)
+"""Wide enough for every amount and every decimal of a typed number; callers' own contexts do not matter."""
+
+_MAGNITUDES = (("", 0), ("K", 3), ("M", 6), ("B", 9), ("T", 12))
+"""Letters of large counts as they are spoken, with their powers of ten."""
+
+_SPOKEN_DIGITS = 3
+"""Significant digits of a spoken count."""
 
 
 def whole_bytes_up(amount: Fraction | int) -> int:
@@ -58,9 +65,15 @@ def count_text(count: int) -> str:
     return f"{count:,}"
 
 
+def exact_text(value: Fraction | int, *, places: int) -> str:
+    """A number with thousands separators, and with decimals, at most `places`, only where it is not whole."""
+    decimal = _WIDE.divide(Decimal(value.numerator), Decimal(value.denominator))
+    text = f"{decimal.quantize(Decimal(1).scaleb(-places), context=_WIDE):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def short_count_text(count: int) -> str:
-    """A parameter count as it is spoken: 8030261248 -> '8.03 B', 13631488 -> '13.6 M'."""
-    for size, letter in ((10**9, "B"), (10**6, "M"), (10**3, "K")):
-        if count >= size:
-            return f"{float(Fraction(count, size)):,.3g} {letter}" if count < 1000 * size else f"{count // size:,} {letter}"
-    return str(count)
+    """A parameter count as it is spoken: 8030261248 -> '8.03 B', 13631488 -> '13.6 M', 999 -> '999'."""
+    rounded = Context(prec=_SPOKEN_DIGITS).create_decimal(count)
+    letter, power = next((each for each in reversed(_MAGNITUDES) if rounded >= 10 ** each[1]), _MAGNITUDES[0])
+    return f"{rounded.scaleb(-power):,f} {letter}".strip()

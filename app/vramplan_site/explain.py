@@ -10,7 +10,7 @@ from vramplan.settings import parse
 from vramplan_site import mathml
 from pyscript.tree import Element, h
 
-SYMBOLS_WITH_VALUES_ONLY = ("peak", "batch")
+SYMBOLS_WITH_VALUES_ONLY = ("peak", "headroom", "batch")
 """Results that the table of symbols leaves to their own steps."""
 
 
@@ -35,10 +35,24 @@ def _step(step: Step, texts: dict[str, str], applying: set[str]) -> Element:
             "div",
             h("h3", step.title, " ", h("span", mathml.inline(step.symbol), f", {step.unit}", class_="quiet")),
             h("p", step.text),
-            h("p", f"Source: {step.source}.", class_="source"),
+            h("p", "Source: ", _source(step), ".", class_="source"),
         ),
         h("div", (_case(step, case, texts, case.id in applying) for case in step.cases), class_="cases"),
     )
+
+
+def _source(step: Step) -> Element | str:
+    """Where a formula comes from, linked to the list of references where it is one of them."""
+    if not step.reference:
+        return step.source
+    if step.reference not in table("references"):
+        raise ValueError(f"formula {step.symbol} cites {step.reference}, which is not in references.toml")
+    return h("a", step.source, href=f"#{reference_id(step.reference)}")
+
+
+def reference_id(name: str) -> str:
+    """Id of one entry of the list of references."""
+    return f"reference-{name}"
 
 
 def _case(step: Step, case: Case, texts: dict[str, str], applies: bool) -> Element:
@@ -104,6 +118,9 @@ def references() -> Element:
     """What the estimate rests on, linked."""
     return h(
         "ul",
-        (h("li", h("a", entry["title"], href=entry["url"], rel="noopener"), f". {entry['by']}.") for entry in table("references").values()),
+        (
+            h("li", h("a", entry["title"], href=entry["url"], target="_blank", rel="noopener"), f". {entry['by']}.", id=reference_id(name))
+            for name, entry in table("references").items()
+        ),
         class_="references",
     )

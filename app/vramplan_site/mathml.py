@@ -10,7 +10,7 @@ from pyscript.tree import Element, h
 GREEK = {"epsilon": "ε", "chi": "χ", "alpha": "α", "ell": "ℓ"}
 """Symbols that are written as one letter."""
 
-WORDS = {"peak": "peak", "batch": "batch"}
+WORDS = {"peak", "headroom", "batch"}
 """Symbols that are words, set upright."""
 
 INVISIBLE_TIMES = "\u2062"
@@ -24,7 +24,7 @@ SIGNS = {ast.Add: "+", ast.Sub: "\N{MINUS SIGN}"}
 def symbol(name: str) -> Element:
     """A symbol: one letter, a letter with an index, or a word."""
     if name in WORDS:
-        return h("mtext", WORDS[name])
+        return h("mtext", name)
     letter, mark, index = name.partition("_")
     base = h("mi", GREEK.get(letter, letter))
     if not mark:

@@ -53,7 +53,7 @@ def slots(assets: dict) -> dict[str, Child]:
         "alternatives": panels.alternatives(shown),
         "methods": panels.methods(opening),
         "curve": panels.curve_drawing(shown, shown.chart.current_index),
-        "curve-table": panels.curve_table(opening),
+        "curve-table": panels.curve_table(shown),
         "calculation": explain.calculation(opening),
         "examples": explain.examples(),
         "references": explain.references(),

@@ -8,7 +8,7 @@ def components(rows: tuple[Component, ...], total: str) -> Element:
     """The table. The coloured keys are those of the bar in the headline."""
     return h(
         "table",
-        h("caption", "GiB per GPU. The rows add up to the estimated peak.", class_="visually-hidden"),
+        h("caption", "GiB per GPU, each row rounded for display. Their bytes add up to the peak exactly."),
         h("thead", h("tr", _head("Component"), _head("GiB", "number"), _head("Share", "number"))),
         h("tbody", (_row(row) for row in rows)),
         h("tfoot", h("tr", h("th", "Peak per GPU", scope="row"), h("td", total, class_="number"), h("td", class_="number"))),

@@ -14,8 +14,8 @@ LABEL_GAP = 6
 """Distance between an axis and its labels, in the drawing's units."""
 
 
-TEXT_HEIGHT = 12
-"""Height of a label, in the drawing's units."""
+TEXT_HEIGHT = 14
+"""Height of a label with its gap, in the drawing's units."""
 
 
 def curve(chart: Chart, sentence: str, chosen: int) -> Element:
@@ -40,7 +40,7 @@ def curve(chart: Chart, sentence: str, chosen: int) -> Element:
                 value=chosen,
                 aria_valuetext=reading(here.point),
             ),
-            h("output", reading(here.point), for_="curve-slider", id="curve-reading"),
+            h("output", reading(here.point), for_="curve-slider", id="curve-reading", aria_live="off"),
             class_="slider",
         ),
     )
@@ -48,12 +48,13 @@ def curve(chart: Chart, sentence: str, chosen: int) -> Element:
 
 def _drawing(chart: Chart, here: Mark) -> Element:
     frame = chart.frame
+    budget_dy = -LABEL_GAP if chart.room_above_budget else TEXT_HEIGHT
     return svg(
         "svg",
         (_x_tick(tick, frame) for tick in chart.x_ticks),
         (_y_tick(tick, frame) for tick in chart.y_ticks),
         svg("line", x1=frame.left, x2=frame.plot_right, y1=chart.budget_y, y2=chart.budget_y, class_="budget-line"),
-        _label("budget", frame.plot_right, chart.budget_y, dy=-LABEL_GAP, anchor="end", class_="budget-text"),
+        _label("budget", frame.plot_right, chart.budget_y, dy=budget_dy, anchor="end", class_="budget-text"),
         svg("polyline", points=" ".join(f"{mark.x},{mark.y}" for mark in chart.samples), class_="curve-line"),
         _crossing(chart) if chart.crossing else None,
         svg("circle", cx=chart.current.x, cy=chart.current.y, r=7, class_="current-mark"),
@@ -118,9 +119,10 @@ def curve_table(rows: tuple[CurveRow, ...]) -> Element:
 
 def _row(row: CurveRow) -> Element:
     now = h("span", "now", class_="badge") if row.current else None
+    longest = h("span", "longest that fits", class_="badge") if row.longest else None
     return h(
         "tr",
-        h("th", row.tokens, now, scope="row", class_="number"),
+        h("th", longest, now, row.tokens, scope="row", class_="number"),
         h("td", row.peak, class_="number"),
         h("td", row.headroom, class_="number"),
         h("td", verdict(row.fits, row.verdict)),

@@ -1,11 +1,11 @@
 """What fits: the searches, the single changes and the three methods. Every row is a link that opens that run."""
 
-from vramplan.report import MAXIMA_NOTE, Change, Maximum
+from vramplan.report import MAXIMA_NOTE, Answer, Change
 from pyscript.tree import Element, h
 from pyscript.views.headline import verdict
 
 
-def maxima(found: tuple[Maximum, ...]) -> Element:
+def maxima(found: tuple[Answer, ...]) -> Element:
     """The searches as tiles, with the note that they do not combine."""
     return h(
         "div",
@@ -14,7 +14,7 @@ def maxima(found: tuple[Maximum, ...]) -> Element:
     )
 
 
-def _tile(found: Maximum) -> Element:
+def _tile(found: Answer) -> Element:
     link = found.query and h("a", "Use this", h("span", f": {found.label} {found.text}", class_="visually-hidden"), **_to(found.query))
     return h(
         "li",

@@ -138,7 +138,7 @@ def _box(field: Field, texts: Mapping[str, str], described: str) -> Element:
         id=field.name,
         name=field.name,
         value=texts[field.name],
-        inputmode="decimal" if isinstance(field.kind, ExactDecimal) else "numeric",
+        inputmode="text" if isinstance(field.kind, ExactDecimal) else "numeric",
         autocomplete="off",
         spellcheck="false",
         aria_describedby=f"{described} {range_id(field.name)}",

@@ -75,7 +75,7 @@ class Watch:
     """What every page of a context says to the console and asks the network for."""
 
     def __init__(self, context):
-        self.requests, self.errors, self._expected = [], [], []
+        self.requests, self.errors, self._expected, self._allowed = [], [], [], []
         context.on("request", lambda request: self.requests.append(request.url))
         context.on("console", self._on_console)
         context.on("weberror", lambda error: self.errors.append(str(error.error)))
@@ -93,13 +93,18 @@ class Watch:
         """The test provokes errors like this; at least one has to come."""
         self._expected.append(pattern)
 
+    def allow_error(self, pattern):
+        """The browser may say this on its own account."""
+        self._allowed.append(pattern)
+
     def asked_for(self, part):
         """Addresses requested so far that hold this text."""
         return [url for url in self.requests if part in url]
 
     def check(self):
         """Nothing went wrong that the test did not provoke, and nothing left this machine."""
-        unexpected = [error for error in self.errors if not any(re.search(each, error) for each in self._expected)]
+        known = [*self._expected, *self._allowed]
+        unexpected = [error for error in self.errors if not any(re.search(each, error) for each in known)]
         missing = [each for each in self._expected if not any(re.search(each, error) for error in self.errors)]
         schemes = {"http", "https", "ws", "wss"}
         outside = [url for url in self.requests if urlsplit(url).scheme in schemes and urlsplit(url).hostname != HOST]

@@ -70,6 +70,7 @@ def test_loading_is_visible_and_keeps_what_is_typed(visit):
     page.type_number("micro_batch", "2")
     expect(page.control("micro_batch")).to_be_focused()
     expect(loading).to_be_visible()
+    expect(page.root.get_by_text("Your run is computed as soon as")).to_be_visible()
     (route,) = held
     route.continue_()
     page.wait_ready()

@@ -9,9 +9,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from vramplan.architecture import (
-    ATTENTION_PROJECTIONS,
-    MLP_PROJECTIONS,
+    adapted_projections,
     adapter_parameters,
+    embedding_matrices,
     linear_parameters,
     total_parameters,
 )
@@ -28,6 +28,25 @@ from vramplan.constants import (
 from vramplan.ledger import Estimate, Parameters, Term
 from vramplan.settings import Settings
 from vramplan.units import GIB, whole_bytes_up
+
+Quantities = dict[str, int | Fraction]
+"""Amounts by the symbol or the term they belong to."""
+
+TERMS = (
+    "base_weights",
+    "adapters",
+    "master_weights",
+    "gradients",
+    "optimizer_states",
+    "saved_activations",
+    "active_layer",
+    "adapter_activations",
+    "logits",
+    "dequantization",
+    "fixed_allowance",
+    "extra_allowance",
+)
+"""Rows of the ledger, in order."""
 
 MASTER_BYTES = {"mixed-bf16": FP32_BYTES, "pure-bf16": 0}
 """Bytes of master copy per trainable parameter (m)."""
@@ -100,16 +119,21 @@ def active_layer_bytes(*, layer_activation: int, checkpointing: bool) -> int:
     return layer_activation if checkpointing else 0
 
 
+def live_adapter_layers(*, num_layers: int, checkpointing: bool) -> int:
+    """Layers whose adapter activations are alive at once: one with checkpointing, else all.
+
+    Source: planning formula, ell.
+    """
+    return 1 if checkpointing else num_layers
+
+
 def adapter_activations_bytes(
-    *, micro_batch: int, sequence_length: int, rank: int, num_layers: int, mlp_targets: bool, checkpointing: bool
+    *, micro_batch: int, sequence_length: int, rank: int, projections: int, layers: int
 ) -> int:
     """Bytes of the inner activations of the adapters.
 
-    Shape: BF16 (B, S, r) for each targeted projection of each layer kept: 1 with checkpointing, else all.
-    Source: planning formula, X_r.
+    Shape: BF16 (B, S, r) for each targeted projection of each layer that is alive. Source: planning formula, X_r.
     """
-    projections = ATTENTION_PROJECTIONS + (MLP_PROJECTIONS if mlp_targets else 0)
-    layers = 1 if checkpointing else num_layers
     return layers * projections * BF16_BYTES * micro_batch * sequence_length * rank
 
 
@@ -141,95 +165,29 @@ def extra_allowance_bytes(*, gib: Decimal) -> Fraction:
 
 def estimate(settings: Settings) -> Estimate:
     """The planning estimate of one run. Source: planning formula, peak = W + T + X + Z + J + 2 GiB + E."""
-    shape = settings.architecture
-    quantized = settings.method == "qlora"
-    checkpointing = settings.checkpointing == "full"
-    mlp_targets = settings.adapter_targets == "all-linear"
-    widths = dict(
-        hidden_size=shape.hidden_size,
-        query_width=shape.query_width,
-        kv_width=shape.kv_width,
-        intermediate_size=shape.intermediate_size,
-    )
-    batch = dict(micro_batch=settings.micro_batch, sequence_length=settings.sequence_length)
-
-    linear = linear_parameters(num_layers=shape.num_layers, **widths)
-    total = total_parameters(
-        num_layers=shape.num_layers,
-        **widths,
-        vocab_size=shape.vocab_size,
-        head_dim=shape.head_dim,
-        tied_embeddings=shape.tied_embeddings,
-        query_key_norms=shape.query_key_norms,
-    )
-    adapters = 0
-    adapter_activations = 0
-    if settings.trains_adapters:
-        adapters = adapter_parameters(
-            rank=settings.rank, num_layers=shape.num_layers, **widths, mlp_targets=mlp_targets
-        )
-        adapter_activations = adapter_activations_bytes(
-            **batch,
-            rank=settings.rank,
-            num_layers=shape.num_layers,
-            mlp_targets=mlp_targets,
-            checkpointing=checkpointing,
-        )
-    trainable = adapters if settings.trains_adapters else total
-    layer = layer_activation_bytes(
-        **batch,
-        hidden_size=shape.hidden_size,
-        num_attention_heads=shape.num_attention_heads,
-        stores_scores=settings.attention_kernel == "eager",
-    )
-    saved = saved_activations_bytes(
-        **batch,
-        hidden_size=shape.hidden_size,
-        num_layers=shape.num_layers,
-        layer_activation=layer,
-        checkpointing=checkpointing,
-    )
-    active = active_layer_bytes(layer_activation=layer, checkpointing=checkpointing)
-    multiplier = Fraction(settings.activation_multiplier)
-    precision, optimizer = settings.trainable_precision, settings.optimizer
-
-    amounts = {
-        "base_weights": base_weights_bytes(parameters=total, linear=linear, quantized=quantized),
-        "adapters": adapter_weights_bytes(adapters=adapters),
-        "master_weights": training_state_bytes(trainable=trainable, bytes_per_parameter=MASTER_BYTES[precision]),
-        "gradients": training_state_bytes(trainable=trainable, bytes_per_parameter=GRADIENT_BYTES[precision]),
-        "optimizer_states": training_state_bytes(trainable=trainable, bytes_per_parameter=OPTIMIZER_BYTES[optimizer]),
-        "saved_activations": multiplier * saved,
-        "active_layer": multiplier * active,
-        "adapter_activations": multiplier * adapter_activations,
-        "logits": logits_bytes(**batch, vocab_size=shape.vocab_size),
-        "dequantization": dequantization_bytes(**widths, quantized=quantized),
+    known = _symbols(settings)
+    known |= _counts(known, settings)
+    layer, saved, active, inner = _activations(known, settings)
+    known |= {"a": layer, "X_base": saved + active, "X_r": inner}
+    amounts = _model_state(known, settings)
+    amounts |= {
+        "saved_activations": known["alpha"] * saved,
+        "active_layer": known["alpha"] * active,
+        "adapter_activations": known["alpha"] * inner,
+        "logits": logits_bytes(micro_batch=known["B"], sequence_length=known["S"], vocab_size=known["V"]),
+        "dequantization": dequantization_bytes(**_widths(known), quantized=settings.method == "qlora"),
         "fixed_allowance": FIXED_ALLOWANCE_BYTES,
         "extra_allowance": extra_allowance_bytes(gib=settings.extra_allowance),
     }
-    terms = tuple(Term(name, whole_bytes_up(amount)) for name, amount in amounts.items())
-    quantities = _symbols(settings) | {
-        "D": linear,
-        "P": total,
-        "R": adapters,
-        "P_t": trainable,
-        "W": amounts["base_weights"] + amounts["adapters"],
-        "T": amounts["master_weights"] + amounts["gradients"] + amounts["optimizer_states"],
-        "a": layer,
-        "X_base": saved + active,
-        "X_r": adapter_activations,
-        "X": multiplier * (saved + active + adapter_activations),
-        "Z": amounts["logits"],
-        "J": amounts["dequantization"],
-    }
-    return Estimate("planning", settings, Parameters(total, trainable), terms, quantities)
+    terms = tuple(Term(name, whole_bytes_up(amounts[name])) for name in TERMS)
+    return Estimate("planning", settings, Parameters(known["P"], known["P_t"]), terms, known | _sums(amounts))
 
 
-def _symbols(settings: Settings) -> dict[str, int | Fraction]:
-    """The symbols that come straight from the settings and the constants, with their values."""
+def _symbols(settings: Settings) -> Quantities:
+    """The symbols that come straight from the settings and the constants."""
     shape = settings.architecture
-    checkpointing = settings.checkpointing == "full"
     mlp_targets = settings.adapter_targets == "all-linear"
+    checkpointing = settings.checkpointing == "full"
     return {
         "H": shape.hidden_size,
         "L": shape.num_layers,
@@ -240,8 +198,8 @@ def _symbols(settings: Settings) -> dict[str, int | Fraction]:
         "U": shape.kv_width,
         "M": shape.intermediate_size,
         "V": shape.vocab_size,
-        "t": 1 if shape.tied_embeddings else 2,
-        "epsilon": 1 if shape.query_key_norms else 0,
+        "t": embedding_matrices(tied_embeddings=shape.tied_embeddings),
+        "epsilon": int(shape.query_key_norms),
         "r": settings.rank,
         "B": settings.micro_batch,
         "S": settings.sequence_length,
@@ -251,9 +209,92 @@ def _symbols(settings: Settings) -> dict[str, int | Fraction]:
         "m": MASTER_BYTES[settings.trainable_precision],
         "g": GRADIENT_BYTES[settings.trainable_precision],
         "o": OPTIMIZER_BYTES[settings.optimizer],
-        "chi": 1 if settings.attention_kernel == "eager" else 0,
-        "p": ATTENTION_PROJECTIONS + (MLP_PROJECTIONS if mlp_targets else 0),
-        "ell": 1 if checkpointing else shape.num_layers,
+        "chi": int(settings.attention_kernel == "eager"),
+        "p": adapted_projections(mlp_targets=mlp_targets),
+        "ell": live_adapter_layers(num_layers=shape.num_layers, checkpointing=checkpointing),
         "alpha": Fraction(settings.activation_multiplier),
         "E": Fraction(settings.extra_allowance),
+    }
+
+
+def _widths(known: Quantities) -> dict[str, int]:
+    """The widths of a layer's linear maps."""
+    return {
+        "hidden_size": known["H"],
+        "query_width": known["Q"],
+        "kv_width": known["U"],
+        "intermediate_size": known["M"],
+    }
+
+
+def _counts(known: Quantities, settings: Settings) -> Quantities:
+    """Parameter counts: linear, all, adapters, trained."""
+    shape = settings.architecture
+    total = total_parameters(
+        num_layers=known["L"],
+        **_widths(known),
+        vocab_size=known["V"],
+        head_dim=known["d"],
+        tied_embeddings=shape.tied_embeddings,
+        query_key_norms=shape.query_key_norms,
+    )
+    adapters = 0
+    if settings.trains_adapters:
+        mlp_targets = settings.adapter_targets == "all-linear"
+        adapters = adapter_parameters(
+            rank=known["r"], num_layers=known["L"], **_widths(known), mlp_targets=mlp_targets
+        )
+    return {
+        "D": linear_parameters(num_layers=known["L"], **_widths(known)),
+        "P": total,
+        "R": adapters,
+        "P_t": adapters if settings.trains_adapters else total,
+    }
+
+
+def _model_state(known: Quantities, settings: Settings) -> Quantities:
+    """Bytes of weights and training state, which do not depend on the batch."""
+    quantized = settings.method == "qlora"
+    trainable = known["P_t"]
+    return {
+        "base_weights": base_weights_bytes(parameters=known["P"], linear=known["D"], quantized=quantized),
+        "adapters": adapter_weights_bytes(adapters=known["R"]),
+        "master_weights": training_state_bytes(trainable=trainable, bytes_per_parameter=known["m"]),
+        "gradients": training_state_bytes(trainable=trainable, bytes_per_parameter=known["g"]),
+        "optimizer_states": training_state_bytes(trainable=trainable, bytes_per_parameter=known["o"]),
+    }
+
+
+def _activations(known: Quantities, settings: Settings) -> tuple[int, int, int, int]:
+    """Bytes before the multiplier: what one layer keeps, all that is saved, the active layer, inside the adapters."""
+    batch = {"micro_batch": known["B"], "sequence_length": known["S"]}
+    checkpointing = settings.checkpointing == "full"
+    layer = layer_activation_bytes(
+        **batch,
+        hidden_size=known["H"],
+        num_attention_heads=known["n"],
+        stores_scores=settings.attention_kernel == "eager",
+    )
+    saved = saved_activations_bytes(
+        **batch,
+        hidden_size=known["H"],
+        num_layers=known["L"],
+        layer_activation=layer,
+        checkpointing=checkpointing,
+    )
+    active = active_layer_bytes(layer_activation=layer, checkpointing=checkpointing)
+    inner = 0
+    if settings.trains_adapters:
+        inner = adapter_activations_bytes(**batch, rank=known["r"], projections=known["p"], layers=known["ell"])
+    return layer, saved, active, inner
+
+
+def _sums(amounts: Quantities) -> Quantities:
+    """The sums the formula gives a symbol to, before rounding."""
+    return {
+        "W": amounts["base_weights"] + amounts["adapters"],
+        "T": amounts["master_weights"] + amounts["gradients"] + amounts["optimizer_states"],
+        "X": amounts["saved_activations"] + amounts["active_layer"] + amounts["adapter_activations"],
+        "Z": amounts["logits"],
+        "J": amounts["dequantization"],
     }

@@ -1,0 +1,212 @@
+"""Everyone can use it: no finding of axe-core in any state, the keyboard alone is enough, results are spoken after a pause."""
+
+from playwright.sync_api import expect
+import pytest
+
+from configurations import OPENING
+from vramplan import report
+from vramplan_site.toolchain import axe_path
+import runs
+
+WIDE, TABLET, PHONE = ({"width": 1440, "height": 900}, {"width": 768, "height": 1024}, {"width": 360, "height": 740})
+AXE = """async rules => {
+    const { violations } = await axe.run(document, { resultTypes: ['violations'], ...rules });
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target, failureSummary }) => `${target} ${failureSummary}`).join(' | ')}`);
+}"""
+COLOURS_ONLY = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+FOCUSABLE = """() => {
+    const wanted = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
+    const visible = each => each.checkVisibility({ visibilityProperty: true }) && !each.disabled;
+    const stops = each => each.type !== 'radio' || each.checked;
+    return [...document.querySelectorAll(wanted)].filter(each => visible(each) && stops(each)).map(describe);
+}"""
+DESCRIBE = """() => {
+    globalThis.describe = each => {
+        const place = [...document.querySelectorAll('*')].indexOf(each);
+        return `${place} ${each.tagName} ${each.id || each.textContent.trim().slice(0, 40)}`;
+    };
+}"""
+
+
+def opening(page):
+    page.expect_headline(runs.of())
+
+
+def does_not_fit(page):
+    page.set(method="full")
+    page.expect_headline(runs.of(method="full"))
+
+
+def custom_everything(page):
+    page.set(model="custom", gpu="custom", budget="20")
+    page.expect_headline(runs.of(model="custom", gpu="custom", budget="20"))
+
+
+def invalid(page):
+    page.set(model="custom", hidden_size="none", rank="0", gpu="custom", budget="-1", extra_allowance="?")
+    expect(page.problems).to_be_visible()
+
+
+def everything_unfolded(page):
+    for summary in page.root.locator("summary").all():
+        summary.click()
+    expect(page.table("Memory against sequence length")).to_be_visible()
+    expect(page.control("optimizer")).to_be_visible()
+
+
+def notices(page):
+    page.travel("?v=1&warp_speed=9&hidden_size=3")
+    expect(page.notices).to_be_visible()
+
+
+def unknown_choice(page):
+    page.travel("?v=1&model=gpt-9&optimizer=sgd")
+    expect(page.problems).to_be_visible()
+
+
+def share_dialog(page):
+    page.share()
+    page.dialog.get_by_role("button", name="Copy Link").click()
+    expect(page.dialog.get_by_role("status")).to_contain_text("Link copied")
+
+
+STATES = (opening, does_not_fit, custom_everything, invalid, everything_unfolded, notices, unknown_choice, share_dialog)
+
+
+def findings(page):
+    """What is wrong with the page as it is, by width: what axe-core finds, in light and in dark, and sideways scrolling."""
+    if not page.root.evaluate("'axe' in globalThis"):
+        page.root.evaluate(axe_path().read_text(encoding="utf-8"))
+    found = {}
+    for size in (WIDE, TABLET, PHONE):
+        page.page.set_viewport_size(size)
+        if sideways := page.root.evaluate(SIDEWAYS):
+            found[size["width"], "sideways"] = sideways
+        if size != TABLET:
+            found[size["width"], "light"] = page.root.evaluate(AXE, {})
+            page.page.emulate_media(color_scheme="dark")
+            found[size["width"], "dark"] = page.root.evaluate(AXE, COLOURS_ONLY)
+            page.page.emulate_media(color_scheme="light")
+    return {where: problems for where, problems in found.items() if problems}
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_axe_finds_nothing_and_nothing_scrolls_sideways(calculator, state):
+    state(calculator)
+    assert findings(calculator) == {}
+
+
+def test_axe_finds_nothing_while_loading_and_after_a_failure(visit):
+    visitor = visit()
+    visitor.watch.expect_error(r"/app-[^/]*\.zip|/pyodide-")
+    held = []
+    visitor.context.route("**/app-*.zip", lambda route: held.append(route))
+    page = visitor.blank()
+    page.page.goto(visitor.site)
+    expect(page.status("Loading the calculator")).to_be_visible()
+    while_loading = findings(page)
+    expect(page.status("Loading the calculator")).to_be_visible()
+    held[0].abort()
+    expect(page.status("could not be downloaded")).to_be_visible()
+    assert (while_loading, findings(page)) == ({}, {})
+
+
+def test_tab_reaches_everything_in_the_order_of_the_page(calculator):
+    everything_unfolded(calculator)
+    calculator.root.evaluate(DESCRIBE)
+    calculator.page.mouse.click(1, 1)
+    wanted = calculator.root.evaluate(FOCUSABLE)
+    assert len(wanted) > 50
+    reached = []
+    for _ in wanted:
+        calculator.page.keyboard.press("Tab")
+        reached.append(calculator.root.evaluate("describe(document.activeElement)"))
+    assert reached == wanted
+
+
+def test_the_keyboard_alone_does_the_main_job(calculator):
+    press = calculator.page.keyboard.press
+    calculator.page.mouse.click(1, 1)
+    press("Tab")
+    skip = calculator.root.get_by_role("link", name="Skip to the result")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    press("Enter")
+    press("Tab")
+    assert calculator.root.evaluate("document.activeElement.closest('#results') !== null")
+
+    calculator.control("model").focus()
+    press("ArrowDown")
+    calculator.expect_setting("model", "qwen3-8b")
+    press("Tab")
+    expect(calculator.radio("method", "qlora")).to_be_focused()
+    press("ArrowLeft")
+    expect(calculator.radio("method", "lora")).to_be_focused()
+    calculator.expect_setting("method", "lora")
+    press("Tab")
+    calculator.page.keyboard.type("64")
+    calculator.expect_setting("rank", "64")
+    press("Tab")
+    press("ArrowUp")
+    calculator.expect_setting("adapter_targets", "attention")
+    run = runs.of(model="qwen3-8b", method="lora", rank="64", adapter_targets="attention")
+    calculator.expect_headline(run)
+
+    link = calculator.region("What fits").get_by_role("link", name="Optimizer: 8-bit AdamW")
+    link.focus()
+    press("Enter")
+    calculator.expect_headline(runs.of(model="qwen3-8b", method="lora", rank="64", adapter_targets="attention", optimizer="adamw-8bit"))
+    calculator.form.locator("summary").focus()
+    press("Enter")
+    calculator.expect_setting("optimizer", "adamw-8bit")
+
+    calculator.button("Share").focus()
+    press("Enter")
+    expect(calculator.dialog).to_be_visible()
+    for _ in range(15):
+        press("Tab")
+        assert calculator.root.evaluate("document.activeElement === document.body || document.activeElement.closest('dialog') !== null")
+    press("Escape")
+    expect(calculator.button("Share")).to_be_focused()
+
+
+def test_a_result_is_spoken_once_after_a_pause(calculator):
+    spoken = calculator.status(report.headline(runs.of()).sentence)
+    expect(spoken).to_have_count(1)
+    expect(spoken).to_have_attribute("aria-live", "polite")
+    calculator.root.evaluate("""() => {
+        globalThis.heard = [];
+        const region = document.querySelector('[role=status][aria-live=polite]:not(dialog *)');
+        new MutationObserver(() => heard.push(region.textContent)).observe(region, { childList: true, characterData: true, subtree: true });
+    }""")
+    calculator.control("sequence_length").evaluate("""box => {
+        for (const text of ['', '4', '40', '409', '4096']) {
+            box.value = text;
+            box.dispatchEvent(new InputEvent('input', { bubbles: true }));
+        }
+    }""")
+    sentence = report.headline(runs.of(sequence_length="4096")).sentence
+    expect(calculator.status(sentence)).to_have_count(1)
+    assert calculator.root.evaluate("heard") == [sentence]
+    calculator.type_number("sequence_length", "4,096")
+    wrong = runs.sentences(sequence_length="4,096")["sequence_length"]
+    expect(calculator.status(wrong)).to_contain_text("Check training inputs")
+
+
+@pytest.mark.parametrize("size", (WIDE, PHONE), ids=("wide", "phone"))
+def test_the_headline_stays_in_view_and_covers_no_field(calculator, size):
+    calculator.page.set_viewport_size(size)
+    calculator.open_advanced()
+    for name in ("model", "method", "rank", "gpu", "sequence_length", "checkpointing", "optimizer", "extra_allowance", "rank", "model"):
+        control = calculator.radio(name, OPENING[name]) if name in ("method", "checkpointing", "optimizer") else calculator.control(name)
+        control.focus()
+        expect(control).to_be_in_viewport(ratio=0.9)
+        expect(calculator.figure("Estimated peak per GPU")).to_be_in_viewport(ratio=0.9)
+        expect(calculator.figure("Headroom")).to_be_in_viewport(ratio=0.9)
+        field, card = control.bounding_box(), calculator.answer.bounding_box()
+        beside = field["x"] + field["width"] <= card["x"] or card["x"] + card["width"] <= field["x"]
+        assert beside or field["y"] >= card["y"] + card["height"] or field["y"] + field["height"] <= card["y"], name
+    for part in ("What fits", "Memory against sequence length"):
+        calculator.region(part).get_by_role("heading").first.evaluate("heading => heading.scrollIntoView()")
+        expect(calculator.figure("Estimated peak per GPU")).to_be_in_viewport(ratio=0.9)
