@@ -176,6 +176,10 @@ class Calculator:
             expect(self.figure(label)).to_have_text(re.compile(rf"^\s*{label}\s*{re.escape(amount)} GiB\s*$"))
         expect(self.answer).to_contain_text(f"{told.verdict} {told.budget_label}")
 
+    def fact(self, label):
+        """A labelled count about the run."""
+        return self.root.get_by_role("main").get_by_role("term").filter(has_text=label).locator("..")
+
     def table(self, region, number=0):
         """A table of a part of the page."""
         return self.region(region).get_by_role("table").nth(number)

@@ -2,7 +2,9 @@
 
 from vramplan import report
 from vramplan.accountings import estimate
+from vramplan.curve import curve
 from vramplan.errors import SettingsError
+from vramplan.fit import fit
 from vramplan.link import read_query
 from vramplan.settings import parse
 
@@ -41,7 +43,10 @@ def change_rows(changes):
     return [(each.label, *now[each.current], each.peak, each.difference, each.headroom, each.verdict) for each in changes]
 
 
-def curve_rows(rows):
-    """The table of the curve, cell by cell."""
-    now = {True: ("now",), False: ()}
-    return [(each.tokens, *now[each.current], each.peak, each.headroom, each.verdict) for each in rows]
+def curve_rows(estimate):
+    """The table of the curve, cell by cell; the current length and the longest that fits are marked."""
+    longest = fit(estimate.settings).longest_sequence.value
+    points = curve(estimate.settings, also=[longest] if longest else []).points
+    rows = report.curve_rows(estimate, points, longest_fitting=longest)
+    marks = [("longest that fits",) * each.longest + ("now",) * each.current for each in rows]
+    return [(*mark, each.tokens, each.peak, each.headroom, each.verdict) for mark, each in zip(marks, rows, strict=True)]

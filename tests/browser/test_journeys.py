@@ -37,7 +37,7 @@ def expect_everything(page, run):
     found = fit(run.settings)
     page.expect_headline(run)
     for fact in report.facts(run):
-        expect(page.region("What fills the memory")).to_contain_text(f"{fact.label}{fact.text} {fact.exact}")
+        expect(page.fact(fact.label)).to_contain_text(f"{fact.text} {fact.exact}")
     page.expect_rows(page.table("What fills the memory"), runs.component_rows(run))
     page.expect_rows(page.table("What fits"), runs.change_rows(report.alternatives(run, found)))
     page.expect_rows(page.table("Training methods compared"), runs.change_rows(report.methods(run)))
@@ -220,7 +220,7 @@ def test_the_curve_is_read_by_keyboard_and_by_pointer_and_as_a_table(calculator)
     assert runs.of_query(calculator.query) == run
 
     part.get_by_text("The same as a table").click()
-    calculator.expect_rows(calculator.table("Memory against sequence length"), runs.curve_rows(report.curve_rows(run, curve(run.settings).points)))
+    calculator.expect_rows(calculator.table("Memory against sequence length"), runs.curve_rows(run))
     expect(drawing).to_contain_text(f"{fit(run.settings).longest_sequence.value:,}")
 
 

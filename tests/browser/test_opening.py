@@ -26,7 +26,7 @@ def test_the_page_is_useful_before_any_script_runs(visit):
     page.expect_headline(opening)
     page.expect_rows(page.table("What fills the memory"), runs.component_rows(opening))
     for fact in report.facts(opening):
-        expect(page.region("What fills the memory")).to_contain_text(f"{fact.label}{fact.text} {fact.exact}")
+        expect(page.fact(fact.label)).to_contain_text(f"{fact.text} {fact.exact}")
     for answer in (*report.maxima(opening, found), report.smallest_gpu(opening, found)):
         expect(page.tile(answer.label)).to_contain_text(answer.text)
         expect(page.tile(answer.label)).to_contain_text(answer.sentence)
@@ -35,7 +35,7 @@ def test_the_page_is_useful_before_any_script_runs(visit):
     page.root.get_by_text("The same as a table").click()
     page.expect_rows(
         page.table("Memory against sequence length"),
-        runs.curve_rows(report.curve_rows(opening, curve(opening.settings).points)),
+        runs.curve_rows(opening),
     )
 
     page.open_advanced()
