@@ -66,6 +66,7 @@ def head(assets: dict) -> list[Element]:
     return [
         h("link", rel="stylesheet", href=files["style.css"]),
         h("link", rel="icon", type="image/svg+xml", href=files["icon.svg"]),
+        h("meta", property="og:image", content=files["preview.png"]),
         *(h("link", **link) for link in assets["links"]),
         h("script", **assets["boot"]),
     ]

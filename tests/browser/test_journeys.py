@@ -219,7 +219,7 @@ def test_the_curve_is_read_by_keyboard_and_by_pointer_and_as_a_table(calculator)
     expect(reading).to_have_text(report.reading(points["3,000"]))
     assert runs.of_query(calculator.query) == run
 
-    part.get_by_text("The same as a table").click()
+    part.locator("summary").click()
     calculator.expect_rows(calculator.table("Memory against sequence length"), runs.curve_rows(run))
     expect(drawing).to_contain_text(f"{fit(run.settings).longest_sequence.value:,}")
 

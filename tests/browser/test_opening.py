@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 from vramplan import report
 from vramplan.calculation import steps
 from vramplan.catalogue import defaults
-from vramplan.curve import curve
 from vramplan.fields import BY_NAME, applying
 from vramplan.fit import fit
 import runs
@@ -32,7 +31,7 @@ def test_the_page_is_useful_before_any_script_runs(visit):
         expect(page.tile(answer.label)).to_contain_text(answer.sentence)
     page.expect_rows(page.table("What fits"), runs.change_rows(report.alternatives(opening, found)))
     page.expect_rows(page.table("Training methods compared"), runs.change_rows(report.methods(opening)))
-    page.root.get_by_text("The same as a table").click()
+    page.region("Memory against sequence length").locator("summary").click()
     page.expect_rows(
         page.table("Memory against sequence length"),
         runs.curve_rows(opening),
