@@ -6,6 +6,7 @@
 //   #boot-bytes   how much has come; its words: data-words="{done} of {total} MB"
 //   #boot-retry   a hidden button, shown when a new try may help
 // Sets <html data-boot>: "loading", then "ready" or "failed". Performance marks: boot-python, boot-module, boot-ready.
+// Sets globalThis.pyodide, so that the page's Python can be tried from the console.
 // Python finds the module `host` (see below), and its entry `start(names)` is called with a JSON list: the names of the
 // form controls that were used before it was there.
 
@@ -130,6 +131,7 @@ async function load() {
   const downloaded = finished.then(() => { say("starting"); return loaded; });
   const pyodide = await Promise.race([loaded, downloaded]);
   performance.mark("boot-python");
+  globalThis.pyodide = pyodide;
   pyodide.registerJsModule("host", host(pyodide, manifest.extras, base));
   const app = pyodide.pyimport(manifest.module);
   performance.mark("boot-module");

@@ -87,6 +87,7 @@ def value_texts(estimate: Estimate) -> dict[str, str]:
         "C": exact_text(Fraction(estimate.budget_bytes, GIB), places=3),
         "headroom": gib_text(estimate.headroom_bytes, places=3),
         "batch": count_text(estimate.settings.effective_batch),
+        "dimensions-source": estimate.settings.dimensions_source,
     }
     for step in steps():
         if step.unit == BYTES:

@@ -11,7 +11,7 @@ from vramplan.fields import BY_NAME
 from vramplan.fit import Fit, Limit
 from vramplan.ledger import Estimate
 from vramplan.link import to_query
-from vramplan.units import count_text, gib_text, short_count_text
+from vramplan.units import bytes_text, count_text, gib_text, short_count_text
 
 
 SMALLEST_SHARE = 0.01
@@ -121,7 +121,7 @@ def _closeness(estimate: Estimate) -> str:
     if estimate.headroom_bytes == 0:
         return "The peak equals the budget to the byte, which fits."
     side = "below" if estimate.fits else "above"
-    return f"Both read {gib_text(estimate.peak_bytes)} GiB; the peak is {count_text(abs(estimate.headroom_bytes))} bytes {side} the budget."
+    return f"Both read {gib_text(estimate.peak_bytes)} GiB; the peak is {bytes_text(abs(estimate.headroom_bytes))} {side} the budget."
 
 
 def budget_label(estimate: Estimate) -> str:

@@ -101,6 +101,11 @@ class Settings:
         return next(option.label for option in BY_NAME["model"].kind.options if option.value == self.model)
 
     @property
+    def dimensions_source(self) -> str:
+        """Where the dimensions come from."""
+        return "as entered" if self.model == CUSTOM else presets()[self.model].source
+
+    @property
     def budget_bytes(self) -> int:
         """Whole bytes of memory each GPU has for the run."""
         if self.gpu == CUSTOM:

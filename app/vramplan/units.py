@@ -72,6 +72,11 @@ def exact_text(value: Fraction | int, *, places: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def bytes_text(count: int) -> str:
+    """A number of bytes in words: '1 byte', '12,345 bytes'."""
+    return f"{count_text(count)} byte{'' if count == 1 else 's'}"
+
+
 def short_count_text(count: int) -> str:
     """A parameter count as it is spoken: 8030261248 -> '8.03 B', 13631488 -> '13.6 M', 999 -> '999'."""
     rounded = Context(prec=_SPOKEN_DIGITS).create_decimal(count)

@@ -8,14 +8,14 @@ from vramplan.ledger import Estimate
 from vramplan.link import to_query
 from vramplan.settings import parse
 from vramplan_site import mathml
-from pyscript.tree import Element, h
+from pyscript.tree import Child, Element, h
 
 SYMBOLS_WITH_VALUES_ONLY = ("peak", "headroom", "batch")
 """Results that the table of symbols leaves to their own steps."""
 
 
-PHONE_WIDTH = 34
-"""Characters of a formula that fit on a narrow screen."""
+PHONE_WIDTH = 20
+"""Characters of a formula that surely fit on a narrow screen; wider ones scroll."""
 
 
 def calculation(opening: Estimate) -> list[Element]:
@@ -23,6 +23,7 @@ def calculation(opening: Estimate) -> list[Element]:
     texts = value_texts(opening)
     applying = applying_cases(opening.settings)
     return [
+        h("p", "Dimensions: ", h("span", texts["dimensions-source"], data_value="dimensions-source"), ".", class_="note"),
         h("ol", (_step(step, texts, applying) for step in steps()), class_="steps", role="list"),
         h("details", h("summary", "Symbols and their values now"), _symbols(texts)),
     ]
@@ -59,7 +60,7 @@ def _case(step: Step, case: Case, texts: dict[str, str], applies: bool) -> Eleme
     return h(
         "div",
         h("p", case.label, class_="case-label") if case.label else None,
-        h("div", mathml.formula(step.symbol, case.expression), class_="formula"),
+        _scrolling(mathml.formula(step.symbol, case.expression), "The formula", class_="formula"),
         h("div", _filled(case, texts), _result(step, texts), class_="filled", hidden=not applies),
         class_="case",
         id=case.id,
@@ -68,12 +69,17 @@ def _case(step: Step, case: Case, texts: dict[str, str], applies: bool) -> Eleme
 
 
 def _filled(case: Case, texts: dict[str, str]) -> Element:
-    """The values put in. Where a part may be wider than a phone it scrolls, and the keyboard must reach it to do so."""
-    wide = mathml.widest_part(case.expression, texts) > PHONE_WIDTH
+    """The values put in."""
     parts = ([part, " "] for part in mathml.filled(case.expression, texts))
-    if not wide:
-        return h("p", parts, class_="values")
-    return h("div", parts, class_="values", tabindex=0, role="group", aria_label="The formula with its values")
+    return _scrolling(parts, "The formula with its values", class_="values")
+
+
+def _scrolling(content: Child, label: str, *, class_: str) -> Element:
+    """A line of mathematics. Where it may be wider than a phone it scrolls, and the keyboard must reach it to do so."""
+    line = h("div", content, class_=class_)
+    if max(len(mathml.text_of(part)) for part in line.children) <= PHONE_WIDTH:
+        return line
+    return h("div", line.children, class_=class_, tabindex=0, role="group", aria_label=label)
 
 
 def _result(step: Step, texts: dict[str, str]) -> Element:
@@ -87,8 +93,8 @@ def _symbols(texts: dict[str, str]) -> Element:
     rows = (
         h(
             "tr",
-            h("th", mathml.inline(name), scope="row"),
-            h("td", meaning),
+            h("td", mathml.inline(name)),
+            h("th", meaning, scope="row"),
             h("td", h("span", texts[name], data_value=name), class_="number"),
         )
         for name, meaning in symbol_meanings().items()

@@ -48,11 +48,6 @@ def filled(expression: str, texts: dict[str, str]) -> list[Element]:
     return [h("math", h("mrow", *part), displaystyle="true") for part in _parts(ast.parse(expression, mode="eval").body, texts)]
 
 
-def widest_part(expression: str, texts: dict[str, str]) -> int:
-    """Characters of the longest part that cannot wrap."""
-    return max(len(text_of(part)) for part in filled(expression, texts))
-
-
 def text_of(node: Element | str) -> str:
     """The text of a tree, without its marks."""
     return node if isinstance(node, str) else "".join(text_of(child) for child in node.children)

@@ -111,18 +111,6 @@ class Watch:
         assert (unexpected, missing, outside) == ([], [], [])
 
 
-def hand_out_python(route):
-    """The boot script with one more line, so that tests can call the page's Python.
-
-    Not needed once the boot script itself says `globalThis.pyodide = pyodide`.
-    """
-    given = route.fetch()
-    hook = "  pyodide.registerJsModule("
-    text = given.text()
-    assert text.count(hook) == 1
-    route.fulfill(response=given, body=text if "globalThis.pyodide" in text else text.replace(hook, f"  globalThis.pyodide = pyodide;\n{hook}"))
-
-
 class Visit:
     """A person with a browser: opens tabs on the page, and keeps watch over all of them."""
 
@@ -131,7 +119,6 @@ class Visit:
         self.context = browser.new_context(**{"viewport": WIDE, "accept_downloads": True, **options})
         self.context.set_default_timeout(ACTION_MS)
         self.watch = Watch(self.context)
-        self.context.route("**/boot-*.mjs", hand_out_python)
 
     def blank(self):
         """A tab on the page's address, before it is opened."""

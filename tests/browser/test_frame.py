@@ -9,14 +9,14 @@ from conftest import serving
 from pages import Calculator
 import runs
 
-HOST_PAGE = """<!doctype html><html lang="en"><title>A page about training</title>
+HOST_PAGE = """<!doctype html><html lang="en"><title>A page about training</title><link rel="icon" href="data:,">
 <label>Paste here <textarea></textarea></label>
 {frame}
 """
 
 
 @pytest.fixture(scope="module")
-def hosts(tmp_path_factory, browser, site):
+def hosts(tmp_path_factory):
     """Address of another site, and a function that puts a frame on one of its pages."""
     folder = tmp_path_factory.mktemp("host")
 
