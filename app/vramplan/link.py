@@ -51,22 +51,26 @@ def unused_notices(texts: Mapping[str, str], *, version: int | None = None) -> l
 
 def to_query(settings: Settings) -> str:
     """The shortest query string that gives these settings back, now and under later defaults."""
-    return texts_to_query(format_settings(settings))
+    return _query(changed_texts(format_settings(settings)))
 
 
 def texts_to_query(texts: Mapping[str, str]) -> str:
-    """The query string of text as typed, valid or not: a half-typed number survives a reload."""
-    return urlencode({VERSION_KEY: current_version()} | changed_texts(texts))
+    """The query string of text as typed, valid or not: a half-typed number survives a reload.
+
+    Fields that do not apply are left out.
+    """
+    values = {name: texts.get(name, default).strip() for name, default in defaults().items()}
+    left_out = check(values, values).unused
+    return _query({name: text for name, text in changed_texts(values).items() if name not in left_out})
 
 
 def changed_texts(texts: Mapping[str, str]) -> dict[str, str]:
-    """The texts that differ from the current defaults, in field order. Fields that do not apply are left out."""
-    values = {name: texts.get(name, default).strip() for name, default in defaults().items()}
-    left_out = check(values, values).unused
+    """The texts that differ from the current defaults, in field order."""
+    usual = defaults()
     return {
-        field.name: values[field.name]
+        field.name: texts[field.name]
         for field in FIELDS
-        if values[field.name] != defaults()[field.name] and field.name not in left_out
+        if texts.get(field.name, usual[field.name]) != usual[field.name]
     }
 
 
@@ -91,6 +95,10 @@ def read_query(address: str) -> Link:
             notices.append(f"The link gives {key} more than once; the last one, {quoted(value)}, is used.")
         texts[key] = value
     return Link(texts, version, tuple(notices))
+
+
+def _query(changed: Mapping[str, str]) -> str:
+    return urlencode({VERSION_KEY: current_version()} | changed)
 
 
 def _query_part(address: str) -> str:

@@ -6,6 +6,7 @@ to the byte must stay equal.
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor
 
 GIB = 2**30
@@ -27,6 +28,13 @@ _MAGNITUDES = (("", 0), ("K", 3), ("M", 6), ("B", 9), ("T", 12))
 
 _SPOKEN_DIGITS = 3
 """Significant digits of a spoken count."""
+
+
+@lru_cache(maxsize=64)
+def exact(amount: Decimal) -> Fraction | int:
+    """A decimal as an exact number that can be multiplied: an integer where it is one, which is the fast case."""
+    value = Fraction(amount)
+    return value.numerator if value.denominator == 1 else value
 
 
 def whole_bytes_up(amount: Fraction | int) -> int:

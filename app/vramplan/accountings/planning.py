@@ -5,7 +5,6 @@ L num_layers, n num_attention_heads, r rank, V vocab_size. Each function returns
 term up to a whole byte once.
 """
 
-from decimal import Decimal
 from fractions import Fraction
 
 from vramplan.architecture import (
@@ -27,7 +26,7 @@ from vramplan.constants import (
 )
 from vramplan.ledger import Estimate, Parameters, Term
 from vramplan.settings import Settings
-from vramplan.units import GIB, whole_bytes_up
+from vramplan.units import GIB, exact, whole_bytes_up
 
 Quantities = dict[str, int | Fraction]
 """Amounts by the symbol or the term they belong to."""
@@ -158,9 +157,9 @@ def dequantization_bytes(
     return BF16_BYTES * max(hidden_size * query_width, hidden_size * kv_width, hidden_size * intermediate_size)
 
 
-def extra_allowance_bytes(*, gib: Decimal) -> Fraction:
+def extra_allowance_bytes(*, gib: Fraction) -> Fraction:
     """Bytes of the allowance the user adds, from GiB. Source: planning formula, E."""
-    return Fraction(gib) * GIB
+    return gib * GIB
 
 
 def estimate(settings: Settings) -> Estimate:
@@ -177,7 +176,7 @@ def estimate(settings: Settings) -> Estimate:
         "logits": logits_bytes(micro_batch=known["B"], sequence_length=known["S"], vocab_size=known["V"]),
         "dequantization": dequantization_bytes(**_widths(known), quantized=settings.method == "qlora"),
         "fixed_allowance": FIXED_ALLOWANCE_BYTES,
-        "extra_allowance": extra_allowance_bytes(gib=settings.extra_allowance),
+        "extra_allowance": extra_allowance_bytes(gib=known["E"]),
     }
     terms = tuple(Term(name, whole_bytes_up(amounts[name])) for name in TERMS)
     return Estimate("planning", settings, Parameters(known["P"], known["P_t"]), terms, known | _sums(amounts))
@@ -212,8 +211,8 @@ def _symbols(settings: Settings) -> Quantities:
         "chi": int(settings.attention_kernel == "eager"),
         "p": adapted_projections(mlp_targets=mlp_targets),
         "ell": live_adapter_layers(num_layers=shape.num_layers, checkpointing=checkpointing),
-        "alpha": Fraction(settings.activation_multiplier),
-        "E": Fraction(settings.extra_allowance),
+        "alpha": exact(settings.activation_multiplier),
+        "E": exact(settings.extra_allowance),
     }
 
 
