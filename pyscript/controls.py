@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from js import document
 
+from vramplan.catalogue import defaults
 from vramplan.errors import FieldError
 from vramplan.fields import BY_NAME, FIELDS, Choice, Field, range_text
 from pyscript.views.form import (
@@ -64,6 +65,13 @@ class Controls:
                 self._mark(field, bool(message))
                 if message and field.section == FOLDED_SECTION:
                     document.getElementById(section_id(FOLDED_SECTION)).open = True
+
+    def unfold(self, texts: Mapping[str, str]) -> None:
+        """Open the folded section when something in it differs from the defaults: it may explain the numbers."""
+        usual = defaults()
+        folded = (field.name for field in SHOWN_FIELDS if field.section == FOLDED_SECTION)
+        if any(texts[name] != usual[name] for name in folded):
+            document.getElementById(section_id(FOLDED_SECTION)).open = True
 
     def focus(self, name: str) -> None:
         """Move the focus to a field's control and into view."""

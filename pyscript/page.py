@@ -13,7 +13,7 @@ from vramplan.errors import SettingsError
 from vramplan.fields import BY_NAME, applying
 from vramplan.ledger import Estimate
 from vramplan.link import read_query, texts_to_query
-from vramplan.settings import Settings, of_checked
+from vramplan.settings import Settings, carried_over, of_checked
 from pyscript import clipboard
 from pyscript.address import Address
 from pyscript.controls import Controls
@@ -42,7 +42,8 @@ class Page:
         self._share = Region("share-content")
         self._dialog = document.getElementById("share")
         self._settings: Settings | None = None
-        self._unit = defaults()["budget_unit"]
+        self._texts: dict[str, str] = {}
+        self._query = ""
         self._committed = ""
         self._pointing = False
         self._clear_toasts = Later(self._clear, TOAST_FOR)
@@ -71,10 +72,12 @@ class Page:
         texts = link.all_texts
         checked = check(texts, defaults())
         self._controls.write(texts, names or [*checked.values, *(error.field for error in checked.errors)])
-        self._unit = self._controls.read()["budget_unit"]
-        unseen = [error.message for error in checked.errors if not is_shown(BY_NAME[error.field])]
+        unseen = [
+            f"{error.message} The default is used." for error in checked.errors if not is_shown(BY_NAME[error.field])
+        ]
         self._tell_about_link((*link.notices, *unseen))
         self._refresh()
+        self._controls.unfold(self._texts)
         self._address.replace(self._query)
         self._committed = self._query
 
@@ -86,7 +89,7 @@ class Page:
 
     def _refresh(self) -> None:
         """Check, estimate and paint what the controls hold."""
-        texts = self._controls.read()
+        texts = self._texts = self._controls.read()
         checked = check(texts, defaults())
         self._query = texts_to_query(texts)
         self._controls.show_applying(applying(checked.values))
@@ -108,16 +111,19 @@ class Page:
             self._committed = self._query
 
     def _on_input(self, event) -> None:
-        if event.target.name == "budget_unit":
+        name = event.target.name
+        if name == "budget_unit":
             self._keep_bytes(event.target.value)
+        texts = self._controls.read()
+        filled = carried_over(texts, chosen=name, before=self._texts.get(name, ""))
+        self._controls.write(filled, filled)
         self._refresh()
         if event.target.type == "text":
             self._address.replace(self._query)
 
     def _keep_bytes(self, unit: str) -> None:
-        typed = self._controls.read()["budget"]
-        self._controls.write({"budget": converted_budget(typed, from_unit=self._unit, to_unit=unit)}, ["budget"])
-        self._unit = unit
+        typed, before = self._controls.read()["budget"], self._texts["budget_unit"]
+        self._controls.write({"budget": converted_budget(typed, from_unit=before, to_unit=unit)}, ["budget"])
 
     def _on_travel(self) -> None:
         self._dialog.close()
@@ -151,6 +157,7 @@ class Page:
         if action == "copy-link":
             self._copy(self._address.full(self._query), "Link")
         elif action == "share":
+            self._clear()
             self._share.paint(share_view.dialog(self._settings, self._address.full(self._query)))
             self._dialog.showModal()
         elif action == "close-share":
@@ -179,7 +186,7 @@ class Page:
         try:
             await host.loadExtras()
         except JsException:
-            self._toast("The JSON document needs a download that did not work; try again")
+            self._toast("The JSON document needs a part that could not be downloaded; check the connection and try again")
             return
         from vramplan.documents import EstimateDocument
 

@@ -46,6 +46,7 @@ class ResultsSide:
         told = report.headline(estimate)
         self._regions["problems"].hide()
         self._regions["headline"].paint(panels.headline(estimate))
+        self._regions["facts"].paint(panels.facts(estimate))
         document.title = f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan"
         self._show_panels(True)
         self._paint_later.call()
@@ -56,6 +57,7 @@ class ResultsSide:
         self._estimate = None
         self._paint_later.cancel()
         self._regions["headline"].hide()
+        self._regions["facts"].hide()
         self._show_panels(False)
         self._regions["problems"].paint(problems_view.problems(errors))
         document.title = "Check training inputs | VRAM Plan"
@@ -67,7 +69,6 @@ class ResultsSide:
         self._paint_later.cancel()
         self._results = panels.results(estimate, NARROW if self._phone.matches else WIDE)
         regions = self._regions
-        regions["facts"].paint(panels.facts(estimate))
         regions["components"].paint(panels.components(estimate))
         regions["maxima"].paint(panels.maxima(self._results))
         regions["alternatives"].paint(panels.alternatives(self._results))

@@ -41,7 +41,7 @@ class Architecture:
 def linear_parameters(
     *, num_layers: int, hidden_size: int, query_width: int, kv_width: int, intermediate_size: int
 ) -> int:
-    """Parameters of the dense linear maps in all layers: the ones a 4-bit base quantises.
+    """Parameters of the dense linear maps in all layers: the ones a 4-bit base quantizes.
 
     Shapes per layer: query (Q, H), key (U, H), value (U, H), output (H, Q), gate (M, H), up (M, H), down (H, M).
     Source: planning formula, D. Not counted: embeddings, output head, norms.

@@ -1,11 +1,11 @@
 """Where everything in the sequence chart goes, in the user units of its drawing. No words, no colours."""
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vramplan.curve import Point, point
 from vramplan.ledger import Estimate
-from vramplan.units import GIB
+from vramplan.units import GIB, count_text
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,9 @@ WIDE, NARROW = Frame(640, 280), Frame(330, 240)
 
 STACK_WIDTH = 1_000
 """Length of the stacked bar, in its own user units."""
+
+DIGIT_WIDTH, LABEL_GAP = 8, 14
+"""Width of one character of a label, and what stays free beside a label, in user units."""
 
 LABEL_ROOM = 14
 """Height a label needs, in user units."""
@@ -154,6 +157,7 @@ def layout(current: Estimate, *, longest_fitting: int | None, frame: Frame = WID
     points = [point(settings, length) for length in sorted(lengths)]
     ticks = memory_ticks(max(points[-1].peak_bytes, current.budget_bytes))
     top = ticks[-1] * GIB
+    frame = replace(frame, left=max(frame.left, LABEL_GAP + DIGIT_WIDTH * len(count_text(ticks[-1]))))
 
     def x_of(tokens: int) -> float:
         return round(frame.left + (frame.plot_right - frame.left) * tokens / span, 1)

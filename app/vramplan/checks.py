@@ -43,12 +43,16 @@ def check(texts: Mapping[str, str], defaults: Mapping[str, str]) -> Checked:
     given_texts = {field.name: texts.get(field.name, defaults[field.name]).strip() for field in FIELDS}
     values: dict[str, Value] = {}
     errors: list[FieldError] = []
+    wrong: set[str] = set()
     unused: list[str] = []
     for field in FIELDS:
         value, complaint = _read(field, given_texts[field.name], given_texts)
+        if field.governed_by in wrong:
+            continue  # whether it applies is known once that one is right
         if field.applies(values):
             if complaint:
                 errors.append(FieldError(field.name, complaint))
+                wrong.add(field.name)
             else:
                 values[field.name] = value
         elif field.kept:
@@ -102,15 +106,17 @@ def _choice(field: Field, text: str) -> tuple[Value, str]:
 def _whole_number(field: Field, text: str, minimum: int, maximum: int) -> tuple[Value, str]:
     if len(text) <= MAX_TYPED_LENGTH and _WHOLE.fullmatch(text) and minimum <= int(text) <= maximum:
         return int(text), ""
+    advice = "Enter a number in that range." if _WHOLE.fullmatch(text) else f"Enter digits only, such as {minimum}."
     span = f"from {count_text(minimum)} to {count_text(maximum)}"
-    return text, f"{field.label} must be a whole number {span}; {came(text)}. Enter digits only, such as {minimum}."
+    return text, f"{field.label} must be a whole number {span}; {came(text)}. {advice}"
 
 
 def _exact_decimal(field: Field, text: str, low: Decimal, high: Decimal, unit: str) -> tuple[Value, str]:
     if _is_decimal(text) and low <= Decimal(text) <= high:
         return Decimal(text), ""
     span = f"from {low:,f} to {high:,f} {unit}".strip()
-    return text, f"{field.label} must be a plain decimal number {span}; {came(text)}. Enter digits, with a point for decimals, such as {low:f}."
+    advice = "Enter a number in that range." if _is_decimal(text) else "Enter digits, with a point for decimals."
+    return text, f"{field.label} must be a plain decimal number {span}; {came(text)}. {advice}"
 
 
 def _across(values: Mapping[str, Value]) -> list[FieldError]:

@@ -4,15 +4,17 @@ Exit status: 0 the run fits, 1 it does not, 2 the input cannot be used.
 """
 
 import argparse
+import io
 import os
 import sys
 
 from vramplan import tables
 from vramplan.accountings import estimate
+from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.compare import compare
 from vramplan.curve import curve
 from vramplan.errors import SettingsError
-from vramplan.fields import FIELDS, SECTIONS, Choice, ExactDecimal, Field
+from vramplan.fields import FIELDS, SECTIONS, Choice, ExactDecimal, Field, range_text
 from vramplan.fit import fit, longest_sequence
 from vramplan.ledger import Estimate
 from vramplan.link import read_query, to_query, unused_notices
@@ -32,6 +34,9 @@ COMMANDS = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without these characters still gets the numbers
     options = _parser().parse_args(arguments)
     link = read_query(_given(options, "link") or "")
     flags = {field.name: text for field in FIELDS if (text := _given(options, field.name)) is not None}
@@ -42,14 +47,32 @@ def main(arguments: list[str] | None = None) -> int:
         for error in problem.errors:
             print(f"vramplan: --{_flag(error.field)}: {error.message}", file=sys.stderr)
         return BAD_INPUT
-    for notice in (*link.dropped, *unused_notices(texts, version=link.version)):
+    for notice in (*link.dropped, *_assumed(texts, options), *unused_notices(texts, version=link.version)):
         print(f"vramplan: note: {notice}", file=sys.stderr)
     try:
         page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
         print(_json(options.command, current) if options.json else _text(options.command, current, page), flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+    except OSError as problem:
+        _drop_output()
+        print(f"vramplan: the result could not be written: {problem.strerror}.", file=sys.stderr)
+        return BAD_INPUT
     return FITS if current.fits else DOES_NOT_FIT
+
+
+def _assumed(texts: dict[str, str], options: argparse.Namespace) -> list[str]:
+    """Names the dimensions of a custom model that were not given. A link leaves out what equals the defaults on purpose."""
+    missing = [name for name in DIMENSIONS if name not in texts]
+    if texts.get("model") != CUSTOM or options.link or not missing:
+        return []
+    values = ", ".join(f"{name}={defaults()[name]}" for name in missing)
+    return [f"not given for the custom model, so the defaults are used: {values}."]
+
+
+def _drop_output() -> None:
+    """Let Python's own last flush go nowhere instead of failing again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _given(options: argparse.Namespace, name: str) -> str | None:
@@ -98,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
             name,
             help=purpose,
             description=f"{purpose[0].upper()}{purpose[1:]}.",
+            epilog=parser.epilog,
             usage=f"vramplan {name} [--link URL] [--json] [--SETTING VALUE ...]",
             allow_abbrev=False,
         )
@@ -120,9 +144,10 @@ def _metavar(field: Field) -> str:
 
 
 def _help(field: Field) -> str:
+    usual = defaults()
     if isinstance(field.kind, Choice):
         span = ", ".join(option.value for option in field.kind.options)
     else:
-        span = f"{field.kind.minimum} to {field.kind.maximum}"
+        span = range_text(field, usual)
     condition = f"; {field.condition}" if field.condition else ""
-    return f"{field.hint} ({span}{condition})".replace("%", "%%")
+    return f"{field.hint} ({span}; default {usual[field.name]}{condition})".replace("%", "%%")

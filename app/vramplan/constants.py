@@ -11,7 +11,7 @@ FP32_BYTES = 4
 """Bytes per float32 value: 32 bits (IEEE 754)."""
 
 INT8_BYTES = 1
-"""Bytes per 8-bit value: one quantised optimizer moment, or one first-level quantised scale."""
+"""Bytes per 8-bit value: one quantized optimizer moment, or one first-level quantized scale."""
 
 NF4_BYTES = Fraction(1, 2)
 """Bytes per 4-bit NormalFloat value. Source: Dettmers et al. 2023 (QLoRA), section 3."""
@@ -27,7 +27,7 @@ NF4_DOUBLE_QUANTIZED_BYTES = (
     + Fraction(INT8_BYTES, NF4_BLOCK_SIZE)
     + Fraction(FP32_BYTES, NF4_BLOCK_SIZE * NF4_SCALE_GROUP_SIZE)
 )
-"""Bytes per quantised weight with its share of both levels of scales: 0.515869140625."""
+"""Bytes per quantized weight with its share of both levels of scales: 0.515869140625."""
 
 ADAM_MOMENTS = 2
 """Running statistics AdamW keeps per trainable parameter: first and second moment. Source: Loshchilov and Hutter 2019."""

@@ -85,8 +85,8 @@ class Field:
     """One setting.
 
     name: key in Python, links and (with dashes) flags. section: group it is shown in. applies: from the values chosen
-    so far. condition: the same in words. kept: a valid value is kept while it does not apply, because a comparison
-    still uses it.
+    so far. governed_by: the setting that decides whether it applies. condition: the same in words. kept: a valid value
+    is kept while it does not apply, because a comparison still uses it.
     """
 
     name: str
@@ -95,6 +95,7 @@ class Field:
     hint: str
     section: str
     applies: Callable[[Mapping[str, object]], bool] = always
+    governed_by: str = ""
     condition: str = ""
     kept: bool = False
 
@@ -124,7 +125,7 @@ def _gpu_options() -> tuple[Option, ...]:
 
 def _dimension(name: str, maximum: int, label: str, hint: str) -> Field:
     kind = WholeNumber(1, maximum)
-    return Field(name, kind, label, hint, "model", applies=with_custom_model, condition="only with model=custom")
+    return Field(name, kind, label, hint, "model", applies=with_custom_model, governed_by="model", condition="only with model=custom")
 
 
 YES_NO = Choice((Option("true", "Yes"), Option("false", "No")))
@@ -152,6 +153,7 @@ FIELDS: tuple[Field, ...] = (
         "Yes if the output head is the embedding table itself: tie_word_embeddings.",
         "model",
         applies=with_custom_model,
+        governed_by="model",
         condition="only with model=custom",
     ),
     Field(
@@ -174,6 +176,7 @@ FIELDS: tuple[Field, ...] = (
         "Inner width r of each adapter pair.",
         "method",
         applies=with_adapters,
+        governed_by="method",
         condition="only with method=lora or method=qlora",
         kept=True,
     ),
@@ -189,6 +192,7 @@ FIELDS: tuple[Field, ...] = (
         "Projections that get an adapter.",
         "method",
         applies=with_adapters,
+        governed_by="method",
         condition="only with method=lora or method=qlora",
         kept=True,
     ),
@@ -206,6 +210,7 @@ FIELDS: tuple[Field, ...] = (
         "Memory you can use on each card.",
         "gpu",
         applies=with_custom_budget,
+        governed_by="gpu",
         condition="only with gpu=custom",
     ),
     Field(
@@ -215,6 +220,7 @@ FIELDS: tuple[Field, ...] = (
         "Changing the unit keeps the bytes.",
         "gpu",
         applies=with_custom_budget,
+        governed_by="gpu",
         condition="only with gpu=custom",
     ),
     Field(

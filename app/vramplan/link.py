@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
 from vramplan.catalogue import current_version, defaults, defaults_by_version
-from vramplan.checks import came, check, quoted
+from vramplan.checks import check, quoted
 from vramplan.fields import BY_NAME, FIELDS
 from vramplan.settings import Settings, format_settings
 from vramplan.units import count_text
@@ -85,16 +85,28 @@ def read_query(address: str) -> Link:
     if unread:
         notices.append(f"The link has more than {count_text(MAX_PAIRS)} parts; the last {len(unread)} were not read.")
     texts: dict[str, str] = {}
+    unknown: dict[str, None] = {}
     for key, value in pairs:
         if key == VERSION_KEY:
             continue
         if key not in BY_NAME:
-            notices.append(f"The link has a key this calculator does not know, {quoted(key)}. It was left out.")
+            unknown.setdefault(key)
             continue
         if key in texts:
             notices.append(f"The link gives {key} more than once; the last one, {quoted(value)}, is used.")
         texts[key] = value
+    if unknown:
+        notices.append(_unknown_keys(list(unknown)))
     return Link(texts, version, tuple(notices))
+
+
+def _unknown_keys(keys: list[str]) -> str:
+    """One notice for every key that is not a setting."""
+    if len(keys) == 1:
+        return f"The link has a key this calculator does not know, {quoted(keys[0])}. It was left out."
+    rest = len(keys) - MAX_NOTICES
+    named = ", ".join(quoted(key) for key in keys[:MAX_NOTICES]) + (f" and {count_text(rest)} more" if rest > 0 else "")
+    return f"The link has keys this calculator does not know: {named}. They were left out."
 
 
 def _query(changed: Mapping[str, str]) -> str:
@@ -117,7 +129,7 @@ def _version(given: list[str]) -> tuple[int, list[str]]:
     if given[-1] in known:
         return known[given[-1]], []
     notice = (
-        f"The link’s defaults version must be one of {', '.join(known)}; {came(given[-1])}. "
+        f"The link was made for version {quoted(given[-1])} of the defaults, which is not one this calculator has. "
         f"Version {current_version()} is used, so settings that the link leaves out may differ from what was meant."
     )
     return current_version(), [notice]

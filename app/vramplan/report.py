@@ -11,7 +11,7 @@ from vramplan.fields import BY_NAME
 from vramplan.fit import Fit, Limit
 from vramplan.ledger import Estimate
 from vramplan.link import to_query
-from vramplan.units import bytes_text, count_text, gib_text, short_count_text
+from vramplan.units import count_text, counted, gib_text, short_count_text
 
 
 SMALLEST_SHARE = 0.01
@@ -121,15 +121,13 @@ def _closeness(estimate: Estimate) -> str:
     if estimate.headroom_bytes == 0:
         return "The peak equals the budget to the byte, which fits."
     side = "below" if estimate.fits else "above"
-    return f"Both read {gib_text(estimate.peak_bytes)} GiB; the peak is {bytes_text(abs(estimate.headroom_bytes))} {side} the budget."
+    return f"Both read {gib_text(estimate.peak_bytes)} GiB; the peak is {counted(abs(estimate.headroom_bytes), 'byte')} {side} the budget."
 
 
 def budget_label(estimate: Estimate) -> str:
-    """What the budget is: a nominal class or a typed amount."""
+    """What the budget is: a nominal class, or what was typed."""
     settings = estimate.settings
-    if settings.budget is None:
-        return f"{words.value_text('gpu', settings.gpu)} class"
-    return f"{words.value_text('budget', settings.budget)} {words.value_text('budget_unit', settings.budget_unit)} budget"
+    return f"{words.value_text('gpu', settings.gpu)} class" if settings.budget is None else "your budget"
 
 
 def run_text(estimate: Estimate) -> str:
@@ -138,7 +136,7 @@ def run_text(estimate: Estimate) -> str:
     adapter = f" rank {settings.rank}" if settings.trains_adapters else ""
     return (
         f"{settings.model_label} · {words.value_text('method', settings.method)}{adapter} · "
-        f"{count_text(settings.sequence_length)} tokens × {count_text(settings.micro_batch)}"
+        f"{counted(settings.sequence_length, 'token')} × {count_text(settings.micro_batch)}"
     )
 
 
@@ -235,7 +233,7 @@ def maxima(estimate: Estimate, found: Fit) -> tuple[Answer, Answer]:
             "micro_batch",
             "Largest micro-batch",
             found.largest_micro_batch,
-            held=f"at {count_text(settings.sequence_length)} tokens",
+            held=f"at {counted(settings.sequence_length, 'token')}",
             nothing=f"No micro-batch fits {budget} GiB at this sequence length: one sequence is already too much.",
         ),
         _maximum(
@@ -302,10 +300,10 @@ def curve_sentence(estimate: Estimate, found: Fit) -> str:
     if limit.value is None:
         return "The whole curve lies above the budget: no sequence length fits at this micro-batch."
     if limit.at_cap:
-        return f"The curve stays within the budget up to {count_text(limit.value)} tokens, the longest this model is estimated for."
-    return f"The curve leaves the budget after {count_text(limit.value)} tokens."
+        return f"The curve stays within the budget up to {counted(limit.value, 'token')}, the longest this model is estimated for."
+    return f"The curve leaves the budget after {counted(limit.value, 'token')}."
 
 
 def reading(point: Point) -> str:
     """One point of the curve, read aloud."""
-    return f"{count_text(point.sequence_length)} tokens: {gib_text(point.peak_bytes)} GiB, {words.fits_text(point.fits).lower()}"
+    return f"{counted(point.sequence_length, 'token')}: {gib_text(point.peak_bytes)} GiB, {words.fits_text(point.fits).lower()}"

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 
 from vramplan import units
@@ -126,6 +126,24 @@ class Settings:
     def effective_batch(self) -> int:
         """Sequences that contribute to one optimizer update, over all replicas."""
         return self.micro_batch * self.gradient_accumulation_steps * self.replicas
+
+
+def carried_over(texts: Mapping[str, str], *, chosen: str, before: str) -> dict[str, str]:
+    """What a custom choice starts from: the dimensions of the model, or the size of the GPU, chosen `before`.
+
+    `chosen`: the setting that has just become custom, with `texts` as they stand now. Only fields that still hold their
+    defaults are filled; what somebody typed stays.
+    """
+    usual = defaults()
+    if chosen == "model" and before in presets():
+        known = asdict(presets()[before].architecture)
+        started = {name: as_text(known[name]) for name in DIMENSIONS}
+    elif chosen == "gpu" and before in gpu_classes():
+        started = {"budget": str(gpu_classes()[before].capacity_gib), "budget_unit": "gib"}
+    else:
+        return {}
+    untouched = all(texts[name] == usual[name] for name in started)
+    return started if untouched and texts[chosen] == CUSTOM else {}
 
 
 def as_text(value: Value | float) -> str:

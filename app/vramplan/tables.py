@@ -10,6 +10,9 @@ BAR_WIDTH = 24
 
 BAR = "█"
 
+NOW = "← now"
+"""Marks the row of the run as it is."""
+
 
 def columns(rows: list[tuple[str, ...]], *, left: tuple[int, ...] = (0,)) -> str:
     """Rows as aligned columns, numbers to the right, the columns listed in `left` to the left."""
@@ -46,13 +49,13 @@ def fit_table(estimate: Estimate, found: Fit) -> str:
     """Headline, the searches and the one-change alternatives."""
     answers = (*report.maxima(estimate, found), report.smallest_gpu(estimate, found))
     searches = [(answer.label, answer.text, answer.sentence) for answer in answers]
-    changes = [("One change", "Peak GiB", "Against now", "Headroom", "")]
+    changes = [("One change", "Peak GiB", "Against now", "Headroom", "", "")]
     changes += [
-        (each.label, each.peak, each.difference, each.headroom, each.verdict)
+        (each.label, each.peak, each.difference, each.headroom, each.verdict, NOW if each.current else "")
         for each in report.alternatives(estimate, found)
     ]
     return "\n\n".join(
-        (headline(estimate), columns(searches, left=(0, 2)), report.MAXIMA_NOTE, columns(changes, left=(0, 4)))
+        (headline(estimate), columns(searches, left=(0, 2)), report.MAXIMA_NOTE, columns(changes, left=(0, 4, 5)))
     )
 
 
@@ -70,7 +73,7 @@ def compare_table(estimate: Estimate) -> str:
     """Headline and the three methods."""
     rows = [("Method", "Peak GiB", "Against now", "Headroom", "", "")]
     rows += [
-        (each.label, each.peak, each.difference, each.headroom, each.verdict, "← now" if each.current else "")
+        (each.label, each.peak, each.difference, each.headroom, each.verdict, NOW if each.current else "")
         for each in report.methods(estimate)
     ]
     return "\n\n".join((headline(estimate), columns(rows, left=(0, 4, 5))))

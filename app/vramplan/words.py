@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from vramplan.checks import Value
 from vramplan.fields import BY_NAME, Choice
 from vramplan.settings import as_text
-from vramplan.units import bytes_text, count_text, gib_text, plain_decimal
+from vramplan.units import count_text, counted, gib_text, plain_decimal
 
 TERM_LABELS = {
     "base_weights": "Base weights",
@@ -61,7 +61,7 @@ def difference_text(difference: int) -> str:
 def amount_text(count: int) -> str:
     """A positive amount of memory to two decimals of GiB, or in bytes where that would read as nothing."""
     text = gib_text(count)
-    return f"{text} GiB" if any(char in "123456789" for char in text) else bytes_text(count)
+    return f"{text} GiB" if any(char in "123456789" for char in text) else counted(count, "byte")
 
 
 def fits_text(fits: bool) -> str:

@@ -34,7 +34,7 @@ def _step(step: Step, texts: dict[str, str], applying: set[str]) -> Element:
         "li",
         h(
             "div",
-            h("h3", step.title, " ", h("span", mathml.inline(step.symbol), f", {step.unit}", class_="quiet")),
+            h("h3", step.title, " ", h("span", mathml.inline(step.symbol), f", {step.unit}" if step.unit else None, class_="quiet")),
             h("p", step.text),
             h("p", "Source: ", _source(step), ".", class_="source"),
         ),
@@ -68,8 +68,10 @@ def _case(step: Step, case: Case, texts: dict[str, str], applies: bool) -> Eleme
     )
 
 
-def _filled(case: Case, texts: dict[str, str]) -> Element:
+def _filled(case: Case, texts: dict[str, str]) -> Element | None:
     """The values put in."""
+    if case.expression.isidentifier() or case.expression.isdecimal():
+        return None  # the result says the same
     parts = ([part, " "] for part in mathml.filled(case.expression, texts))
     return _scrolling(parts, "The formula with its values", class_="values")
 
@@ -86,7 +88,7 @@ def _result(step: Step, texts: dict[str, str]) -> Element:
     value = h("strong", texts[step.symbol], data_value=step.symbol)
     name = f"{step.symbol}-gib"
     gib = [" (", h("span", texts[name], data_value=name), " GiB)"] if step.unit == BYTES else None
-    return h("p", "= ", value, f" {step.unit}", gib, class_="outcome")
+    return h("p", "= ", value, f" {step.unit}" if step.unit else None, gib, class_="outcome")
 
 
 def _symbols(texts: dict[str, str]) -> Element:

@@ -37,7 +37,7 @@ def changes(rows: tuple[Change, ...], caption: str, first: str) -> Element:
                 "tr",
                 h("th", first, scope="col"),
                 h("th", "Peak, GiB", scope="col", class_="number"),
-                h("th", "Against now", scope="col", class_="number"),
+                h("th", "Against now", scope="col", class_="number wide-only"),
                 h("th", "Headroom, GiB", scope="col", class_="number wide-only"),
                 h("th", "Verdict", scope="col"),
             ),
@@ -52,9 +52,9 @@ def _row(row: Change) -> Element:
     now = h("span", "now", class_="badge") if row.current else None
     return h(
         "tr",
-        h("th", name, now, scope="row"),
+        h("th", name, now, h("span", row.difference, class_="narrow-only"), scope="row"),
         h("td", row.peak, class_="number"),
-        h("td", row.difference, class_="number quiet"),
+        h("td", row.difference, class_="number quiet wide-only"),
         h("td", row.headroom, class_="number wide-only"),
         h("td", verdict(row.fits, row.verdict)),
         aria_current="true" if row.current else None,

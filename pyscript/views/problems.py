@@ -6,14 +6,20 @@ from pyscript.tree import Element, h
 from pyscript.views.form import control_id
 
 
+NAMED_AFTER_FIRST = 2
+"""Further fields the summary names; the rest is marked in the form, and counted here."""
+
+
 def problems(errors: tuple[FieldError, ...]) -> Element:
     """The summary: the first field that is wrong, linked, and how many more there are."""
     first, *others = errors
+    named, rest = others[:NAMED_AFTER_FIRST], others[NAMED_AFTER_FIRST:]
     return h(
         "div",
         h("h2", "Check training inputs"),
         _line(first),
-        h("ul", (h("li", _link(error)) for error in others), class_="more", role="list") if others else None,
+        h("ul", (h("li", _link(error)) for error in named), class_="more", role="list") if named else None,
+        h("p", f"{len(rest)} more are marked in the form.", class_="note") if rest else None,
         h("p", "Results return when every input can be used.", class_="note"),
         class_="problems",
     )

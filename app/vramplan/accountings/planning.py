@@ -148,7 +148,7 @@ def logits_bytes(*, micro_batch: int, sequence_length: int, vocab_size: int) -> 
 def dequantization_bytes(
     *, hidden_size: int, query_width: int, kv_width: int, intermediate_size: int, quantized: bool
 ) -> int:
-    """Bytes of the largest linear map of a layer, expanded to BF16 while it is used; 0 unless the base is quantised.
+    """Bytes of the largest linear map of a layer, expanded to BF16 while it is used; 0 unless the base is quantized.
 
     Shapes: (Q, H), (U, H) or (M, H). Source: planning formula, J.
     """
