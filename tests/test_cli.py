@@ -3,6 +3,7 @@
 Belongs here: tables, flags, statuses, sentences. JSON: test_cli_json.py. Numbers: test_planning.py, test_oracle.py.
 """
 
+from pathlib import Path
 import subprocess
 import sys
 
@@ -180,3 +181,26 @@ def test_a_reader_that_stops_early_sees_no_traceback(arguments):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode in (0, 1)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_without_these_characters_still_gets_the_numbers(encoding):
+    command = [sys.executable, "-m", "vramplan", "curve"]
+    done = subprocess.run(command, capture_output=True, env={**ENVIRONMENT, "PYTHONIOENCODING": encoding}, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "11.83" in done.stdout.decode(encoding)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+def test_a_full_disk_is_told_and_is_not_taken_for_a_verdict():
+    command = [sys.executable, "-m", "vramplan", "estimate"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT, timeout=60)
+    assert done.returncode == 2
+    assert b"could not be written" in done.stderr and b"Traceback" not in done.stderr
+
+
+def test_dimensions_left_out_of_a_custom_model_are_named():
+    done = run("estimate", "--model", "custom", "--hidden-size", "2048")
+    assert "num_layers=32" in done.err and "hidden_size" not in done.err
+    assert run("estimate", "--link", f"{PAGE}?v=1&model=custom&hidden_size=2048").err == ""

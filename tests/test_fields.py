@@ -10,8 +10,10 @@ import pytest
 
 from configurations import CHOICES, CUSTOM, DECIMAL, DIMENSION_KEYS, FIELD_ORDER, OPENING, WHOLE
 from vramplan import Settings, SettingsError
+from vramplan.catalogue import defaults
 from vramplan.fields import FIELDS
-from vramplan.settings import format_settings as as_strings, parse
+from vramplan.link import read_query, texts_to_query
+from vramplan.settings import carried_over, format_settings as as_strings, parse
 
 LABELS = {field.name: field.label for field in FIELDS}
 
@@ -201,3 +203,24 @@ def test_surrounding_spaces_are_harmless_or_an_error_but_never_another_value():
         assert parse({**CUSTOM, "rank": " 16 "}).rank == 16
     except SettingsError as error:
         assert [one.field for one in error.errors] == ["rank"]
+
+
+@pytest.mark.parametrize(("chosen", "dependent"), [({"gpu": "24GB"}, {"budget": "23.5"}), ({"model": "Custom"}, {"num_layers": "7"})])
+def test_what_depends_on_a_wrong_choice_waits_for_it(chosen, dependent):
+    link = read_query(texts_to_query({**chosen, **dependent}))
+    assert link.texts == {**chosen, **dependent}
+    assert link.notices == ()
+    with pytest.raises(SettingsError) as caught:
+        parse(link.texts)
+    assert [error.field for error in caught.value.errors] == list(chosen)
+
+
+def test_a_custom_choice_starts_from_the_last_one_but_keeps_what_was_typed():
+    texts = defaults() | {"model": "custom", "gpu": "custom"}
+    filled = carried_over(texts, chosen="model", before="qwen3-8b")
+    assert filled["num_layers"] == "36" and filled["tied_embeddings"] == "false" and len(filled) == 8
+    assert carried_over(texts, chosen="gpu", before="80") == {"budget": "80", "budget_unit": "gib"}
+    assert carried_over(texts | {"num_layers": "5"}, chosen="model", before="qwen3-8b") == {}
+    assert carried_over(texts | {"budget": "20"}, chosen="gpu", before="80") == {}
+    assert carried_over(texts, chosen="rank", before="16") == {}
+    assert carried_over(texts | {"model": "llama-3.2-1b"}, chosen="model", before="qwen3-8b") == {}

@@ -11,6 +11,7 @@ from vramplan import report
 from vramplan.fields import BY_NAME, Choice
 
 READY_MS = 60_000
+NAMED_PROBLEMS = 3
 
 
 class Calculator:
@@ -83,6 +84,13 @@ class Calculator:
     def problems(self):
         """The summary of bad input."""
         return self.root.get_by_role("heading", name="Check training inputs").locator("..")
+
+    def expect_problems(self, sentences):
+        """The summary names the first three of these, each a link, and counts the others."""
+        patterns = [re.compile(r"^\s*" + r"\s+".join(map(re.escape, text.split())) + r"\s*$") for text in sentences]
+        expect(self.problems.get_by_role("link")).to_have_text(patterns[:NAMED_PROBLEMS])
+        if len(patterns) > NAMED_PROBLEMS:
+            expect(self.problems).to_contain_text(f"{len(patterns) - NAMED_PROBLEMS} more are marked in the form.")
 
     @property
     def notices(self):
@@ -188,7 +196,7 @@ class Calculator:
         """The rows under the table's head say this, cell by cell."""
         body = table.get_by_role("row").filter(has=self.root.get_by_role("rowheader"))
         patterns = [re.compile(r"^\s*" + r"\s*".join(map(re.escape, row)) + r"\s*$") for row in rows]
-        expect(body).to_have_text(patterns)
+        expect(body).to_have_text(patterns, use_inner_text=True)
 
     def apply(self, region, name):
         """Follow a link in a part of the results."""

@@ -158,9 +158,12 @@ def test_the_keyboard_alone_does_the_main_job(calculator):
     link.focus()
     press("Enter")
     calculator.expect_headline(runs.of(model="qwen3-8b", method="lora", rank="64", adapter_targets="attention", optimizer="adamw-8bit"))
+    calculator.expect_setting("optimizer", "adamw-8bit")  # the folded section opens where it explains the numbers
     calculator.form.locator("summary").focus()
     press("Enter")
-    calculator.expect_setting("optimizer", "adamw-8bit")
+    expect(calculator.radio("optimizer", "adamw-8bit")).not_to_be_visible()
+    press("Enter")
+    expect(calculator.radio("optimizer", "adamw-8bit")).to_be_visible()
 
     calculator.button("Share").focus()
     press("Enter")

@@ -61,7 +61,7 @@ def test_many_wrong_numbers_are_mended_one_by_one(calculator):
     for name, text in reversed(BAD.items()):
         calculator.type_number(name, text)
     expect_problem(calculator, texts)
-    expect(calculator.problems.get_by_role("link")).to_have_text(list(runs.sentences(**texts).values()))
+    calculator.expect_problems(runs.sentences(**texts).values())
     for name in BAD:
         texts[name] = GOOD[name]
         calculator.set_number(name, GOOD[name])

@@ -236,7 +236,7 @@ def test_the_formulas_show_the_values_of_the_run(calculator):
             shown = part.get_by_role("list").first.get_by_role("listitem").nth(number)
             expect(shown).to_contain_text(step.title)
             outcome = shown.get_by_text(re.compile("^= ")).filter(visible=True)
-            expect(outcome).to_contain_text(f"= {values[step.symbol]} {step.unit}")
+            expect(outcome).to_contain_text(f"= {values[step.symbol]} {step.unit}".strip())
         symbols = part.get_by_role("table", name="Symbols and their values now")
         for symbol in ("W", "T", "X", "Z", "J"):
             expect(symbols).to_contain_text(values[symbol])
