@@ -146,7 +146,7 @@ def facts(estimate: Estimate) -> tuple[Fact, ...]:
     return (
         Fact("Parameters", short_count_text(total), count_text(total)),
         Fact("Trained", f"{short_count_text(trainable)} ({percent_text(trainable, total)})", count_text(trainable)),
-        Fact("Effective batch", f"{count_text(estimate.settings.effective_batch)}", "sequences"),
+        Fact("Effective batch", *counted(estimate.settings.effective_batch, "sequence").split(" ")),
     )
 
 
