@@ -63,22 +63,21 @@ class Controls:
                 place.textContent = message
                 place.hidden = not message
                 self._mark(field, bool(message))
-                if message and field.section == FOLDED_SECTION:
-                    document.getElementById(section_id(FOLDED_SECTION)).open = True
+                if message:
+                    _unfold(field)
 
     def unfold(self, texts: Mapping[str, str]) -> None:
         """Open the folded section when something in it differs from the defaults: it may explain the numbers."""
         usual = defaults()
-        folded = (field.name for field in SHOWN_FIELDS if field.section == FOLDED_SECTION)
-        if any(texts[name] != usual[name] for name in folded):
-            document.getElementById(section_id(FOLDED_SECTION)).open = True
+        for field in SHOWN_FIELDS:
+            if texts[field.name] != usual[field.name]:
+                _unfold(field)
 
     def focus(self, name: str) -> None:
         """Move the focus to a field's control and into view."""
-        control = document.getElementById(control_id(BY_NAME[name]))
-        if BY_NAME[name].section == FOLDED_SECTION:
-            document.getElementById(section_id(FOLDED_SECTION)).open = True
-        control.focus()
+        field = BY_NAME[name]
+        _unfold(field)
+        document.getElementById(control_id(field)).focus()
 
     def _read(self, field: Field) -> str:
         if not is_row(field):
@@ -105,6 +104,12 @@ class Controls:
             else:
                 control.removeAttribute("aria-invalid")
         self._boxes[field.name].classList.toggle("wrong", wrong)
+
+
+def _unfold(field: Field) -> None:
+    """Open the folded section if the field is in it."""
+    if field.section == FOLDED_SECTION:
+        document.getElementById(section_id(FOLDED_SECTION)).open = True
 
 
 def _inputs(field: Field) -> list:

@@ -8,7 +8,7 @@ from pyodide.ffi import JsException, create_once_callable, to_js
 
 from vramplan.accountings import estimate
 from vramplan.catalogue import defaults
-from vramplan.checks import check, converted_budget
+from vramplan.checks import check
 from vramplan.errors import SettingsError
 from vramplan.fields import BY_NAME, applying
 from vramplan.ledger import Estimate
@@ -112,18 +112,11 @@ class Page:
 
     def _on_input(self, event) -> None:
         name = event.target.name
-        if name == "budget_unit":
-            self._keep_bytes(event.target.value)
-        texts = self._controls.read()
-        filled = carried_over(texts, chosen=name, before=self._texts.get(name, ""))
+        filled = carried_over(self._controls.read(), chosen=name, before=self._texts.get(name, ""))
         self._controls.write(filled, filled)
         self._refresh()
         if event.target.type == "text":
             self._address.replace(self._query)
-
-    def _keep_bytes(self, unit: str) -> None:
-        typed, before = self._controls.read()["budget"], self._texts["budget_unit"]
-        self._controls.write({"budget": converted_budget(typed, from_unit=before, to_unit=unit)}, ["budget"])
 
     def _on_travel(self) -> None:
         self._dialog.close()

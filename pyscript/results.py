@@ -50,7 +50,7 @@ class ResultsSide:
         document.title = f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan"
         self._show_panels(True)
         self._paint_later.call()
-        self.say(told.sentence)
+        self._say(told.sentence)
 
     def show_problems(self, errors: tuple[FieldError, ...]) -> None:
         """Show what must be corrected instead of results."""
@@ -61,7 +61,7 @@ class ResultsSide:
         self._show_panels(False)
         self._regions["problems"].paint(problems_view.problems(errors))
         document.title = "Check training inputs | VRAM Plan"
-        self.say(f"Check training inputs. {errors[0].message}")
+        self._say(f"Check training inputs. {errors[0].message}")
 
     def paint_panels(self) -> None:
         """Paint everything around the answer."""
@@ -107,7 +107,7 @@ class ResultsSide:
                 case.dataset.applies = applies
                 case.querySelector(".filled").hidden = applies == "no"
 
-    def say(self, message: str) -> None:
+    def _say(self, message: str) -> None:
         """Let a screen reader hear this after a pause, unless something newer comes first."""
         self._message = message
         self._speak_later.call()

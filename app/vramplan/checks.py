@@ -46,19 +46,20 @@ def check(texts: Mapping[str, str], defaults: Mapping[str, str]) -> Checked:
     wrong: set[str] = set()
     unused: list[str] = []
     for field in FIELDS:
-        value, complaint = _read(field, given_texts[field.name], given_texts)
         if field.governed_by in wrong:
             continue  # whether it applies is known once that one is right
-        if field.applies(values):
-            if complaint:
-                errors.append(FieldError(field.name, complaint))
-                wrong.add(field.name)
-            else:
-                values[field.name] = value
-        elif field.kept:
-            values[field.name] = _read(field, defaults[field.name], defaults)[0] if complaint else value
-            unused += [field.name] if complaint else []
-        elif field.name in texts:
+        applies = field.applies(values)
+        if not applies and not field.kept:
+            unused += [field.name] if field.name in texts else []
+            continue
+        value, complaint = _read(field, given_texts[field.name], given_texts)
+        if not complaint:
+            values[field.name] = value
+        elif applies:
+            errors.append(FieldError(field.name, complaint))
+            wrong.add(field.name)
+        else:
+            values[field.name], _ = _read(field, defaults[field.name], defaults)
             unused.append(field.name)
     errors += _across(values)
     order = [field.name for field in FIELDS]

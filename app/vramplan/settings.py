@@ -8,7 +8,7 @@ from decimal import Decimal
 from vramplan import units
 from vramplan.architecture import Architecture
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults, gpu_classes, presets
-from vramplan.checks import MAX_TYPED_LENGTH, Checked, Value, check
+from vramplan.checks import MAX_TYPED_LENGTH, Checked, Value, check, converted_budget
 from vramplan.errors import SettingsError
 from vramplan.fields import BY_NAME, FIELDS, max_sequence_length
 
@@ -129,11 +129,13 @@ class Settings:
 
 
 def carried_over(texts: Mapping[str, str], *, chosen: str, before: str) -> dict[str, str]:
-    """What a custom choice starts from: the dimensions of the model, or the size of the GPU, chosen `before`.
+    """The texts that follow when somebody changes the choice `chosen` from `before` to what `texts` now say.
 
-    `chosen`: the setting that has just become custom, with `texts` as they stand now. Only fields that still hold their
-    defaults are filled; what somebody typed stays.
+    Another budget unit keeps the bytes. A custom model or GPU starts from the dimensions or the size chosen before, but
+    only where the fields still hold their defaults; what somebody typed stays.
     """
+    if chosen == "budget_unit":
+        return {"budget": converted_budget(texts["budget"], from_unit=before, to_unit=texts["budget_unit"])}
     usual = defaults()
     if chosen == "model" and before in presets():
         known = asdict(presets()[before].architecture)

@@ -1,6 +1,5 @@
 """The same run in other places: as a command for a terminal and as lines of Python."""
 
-from vramplan.fields import FIELDS
 from vramplan.link import changed_texts
 from vramplan.settings import Settings, format_settings
 
@@ -13,11 +12,9 @@ def command(settings: Settings) -> str:
 
 def python(settings: Settings) -> str:
     """The lines of Python that make this estimate."""
-    texts = changed_texts(format_settings(settings))
-    values = {field.name: getattr(settings, field.name) for field in FIELDS if field.name in texts}
+    changed = changed_texts(format_settings(settings))
+    typed = {name: getattr(settings, name) for name in changed}
     arguments = ", ".join(
-        f"{field.name}={values[field.name] if isinstance(values[field.name], (int, bool)) else repr(texts[field.name])}"
-        for field in FIELDS
-        if field.name in values
+        f"{name}={typed[name] if isinstance(typed[name], int) else repr(text)}" for name, text in changed.items()
     )
     return f"from vramplan import Settings, estimate\n\nresult = estimate(Settings({arguments}))\nprint(result.peak_bytes, result.fits)"
