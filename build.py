@@ -4,6 +4,7 @@
     python3 build.py serve [--port N]     build dist/ and serve it on this machine
     python3 build.py build                build dist/ only
     python3 build.py test [pytest args]   build dist/ and run every test, browser tests included
+    python3 build.py trace [--sample N]   trace training steps anew (PyTorch, hours; see tests/traced/README.md)
     python3 build.py bench                time the calculations and the start of the page
     python3 build.py clean                delete what the commands above made
 """
@@ -20,7 +21,7 @@ def main(arguments):
     if arguments[:1] in (["-h"], ["--help"], ["help"]):
         print(__doc__.strip())
         return 0
-    if arguments[:1] not in (["serve"], ["build"], ["test"], ["bench"], ["clean"]):
+    if arguments[:1] not in (["serve"], ["build"], ["test"], ["trace"], ["bench"], ["clean"]):
         print(__doc__.strip(), file=sys.stderr)
         return 2
     if sys.version_info < OLDEST:

@@ -7,13 +7,19 @@ from js import document
 from vramplan.catalogue import defaults
 from vramplan.errors import FieldError
 from vramplan.fields import BY_NAME, FIELDS, Choice, Field, range_text
+from vramplan.targets import named_parts
 from pyscript.views.form import (
-    FOLDED_SECTION,
+    OWN_LIST,
     control_id,
     error_id,
     field_id,
+    fold_of,
     is_row,
     is_shown,
+    is_targets,
+    is_typed,
+    named_set,
+    option_id,
     range_id,
     section_id,
 )
@@ -28,6 +34,8 @@ class Controls:
         self._boxes = {field.name: document.getElementById(field_id(field.name)) for field in SHOWN_FIELDS}
         self._inputs = {field.name: _inputs(field) for field in SHOWN_FIELDS}
         self._unlisted: dict[str, str] = {}
+        for field in filter(is_targets, SHOWN_FIELDS):
+            self.offer_own_list(field.name)
 
     def read(self) -> dict[str, str]:
         """The text of every control as it stands."""
@@ -48,13 +56,13 @@ class Controls:
     def show_ranges(self, values: Mapping[str, object]) -> None:
         """Say what each field takes: the model decides some of the limits, the unit others."""
         for field in SHOWN_FIELDS:
-            if not isinstance(field.kind, Choice):
+            if is_typed(field):
                 place, text = document.getElementById(range_id(field.name)), range_text(field, values)
                 if place.textContent != text:
                     place.textContent = text
 
     def show_errors(self, errors: tuple[FieldError, ...]) -> None:
-        """Show each sentence at its field, and nothing at the others. Opens the folded section for a new one in it."""
+        """Show each sentence at its field, and nothing at the others. Opens the folded part for a new one in it."""
         messages = {error.field: error.message for error in errors}
         for field in SHOWN_FIELDS:
             message = messages.get(field.name, "")
@@ -67,35 +75,67 @@ class Controls:
                     _unfold(field)
 
     def unfold(self, texts: Mapping[str, str]) -> None:
-        """Open the folded section when something in it differs from the defaults: it may explain the numbers."""
+        """Open the folded parts in which one of these texts differs from its default: it may explain the numbers."""
         usual = defaults()
-        for field in SHOWN_FIELDS:
-            if texts[field.name] != usual[field.name]:
-                _unfold(field)
+        for name, text in texts.items():
+            if text != usual[name]:
+                _unfold(BY_NAME[name])
+
+    def offer_own_list(self, name: str) -> None:
+        """Show the box for a list while a list is chosen; an empty one starts from the set chosen before."""
+        *sets, _, box = self._inputs[name]
+        place, own = document.getElementById(option_id(name, "own")), self._is_own_list(name)
+        if own and place.hidden and not box.value:
+            box.value = ",".join(named_parts(self._unlisted.get(name) or sets[-1].value))
+        place.hidden = not own
+        if not own:
+            self._unlisted[name] = self._read(BY_NAME[name])
 
     def focus(self, name: str) -> None:
         """Move the focus to a field's control and into view."""
         field = BY_NAME[name]
         _unfold(field)
-        document.getElementById(control_id(field)).focus()
+        named = is_targets(field) and not self._is_own_list(name)
+        document.getElementById(option_id(name, self._read(field)) if named else control_id(field)).focus()
+
+    def _is_own_list(self, name: str) -> bool:
+        return document.getElementById(option_id(name, OWN_LIST)).checked
 
     def _read(self, field: Field) -> str:
+        controls = self._inputs[field.name]
+        if is_targets(field):
+            *buttons, box = controls
+            chosen = next((control.value for control in buttons if control.checked), OWN_LIST)
+            return box.value if chosen == OWN_LIST else chosen
         if not is_row(field):
-            return self._inputs[field.name][0].value
-        chosen = [control.value for control in self._inputs[field.name] if control.checked]
+            return controls[0].value
+        chosen = [control.value for control in controls if control.checked]
         return chosen[0] if chosen else self._unlisted.get(field.name, "")
 
     def _write(self, field: Field, text: str) -> None:
         controls = self._inputs[field.name]
+        if is_targets(field):
+            self._write_targets(field, text)
+            return
         if is_row(field):
             self._unlisted[field.name] = text
-            for control in controls:
-                control.checked = control.value == text
+            _check(controls, text)
             return
         if isinstance(field.kind, Choice):
             _offer(controls[0], field, text)
         if controls[0].value != text:
             controls[0].value = text
+
+    def _write_targets(self, field: Field, text: str) -> None:
+        """A named set is a button, with an empty box; any other text is a list, right or wrong."""
+        *buttons, box = self._inputs[field.name]
+        chosen = named_set(field, text)
+        _check(buttons, chosen)
+        own = text if chosen == OWN_LIST else ""
+        if box.value != own:
+            box.value = own
+        document.getElementById(option_id(field.name, "own")).hidden = chosen != OWN_LIST
+        self._unlisted[field.name] = "" if chosen == OWN_LIST else chosen
 
     def _mark(self, field: Field, wrong: bool) -> None:
         for control in self._inputs[field.name]:
@@ -106,16 +146,24 @@ class Controls:
         self._boxes[field.name].classList.toggle("wrong", wrong)
 
 
+def _check(buttons: list, value: str) -> None:
+    """Check the button with this value, and no other."""
+    for button in buttons:
+        button.checked = button.value == value
+
+
 def _unfold(field: Field) -> None:
-    """Open the folded section if the field is in it."""
-    if field.section == FOLDED_SECTION:
-        document.getElementById(section_id(FOLDED_SECTION)).open = True
+    """Open the folded part the field is in."""
+    if fold_of(field):
+        document.getElementById(section_id(fold_of(field))).open = True
 
 
 def _inputs(field: Field) -> list:
-    if is_row(field):
-        return [document.getElementById(f"{field.name}-{option.value}") for option in field.kind.options]
-    return [document.getElementById(field.name)]
+    """The elements that hold a field's text: buttons of a row, and the box where there is one, last."""
+    values = [option.value for option in field.kind.options] if is_row(field) or is_targets(field) else []
+    names = [*values, OWN_LIST] if is_targets(field) else values
+    buttons = [document.getElementById(option_id(field.name, value)) for value in names]
+    return buttons if is_row(field) else [*buttons, document.getElementById(field.name)]
 
 
 def _offer(control, field: Field, text: str) -> None:

@@ -6,14 +6,16 @@ import host
 from js import URL, Blob, document, setTimeout
 from pyodide.ffi import JsException, create_once_callable, to_js
 
-from vramplan.accountings import estimate
 from vramplan.catalogue import defaults
 from vramplan.checks import check
-from vramplan.errors import SettingsError
-from vramplan.fields import BY_NAME, applying
+from vramplan.compare import counted_or_why
+from vramplan.errors import FieldError, NotExpressible, SettingsError
+from vramplan.fields import BY_NAME, Targets, applying
 from vramplan.ledger import Estimate
 from vramplan.link import read_query, texts_to_query
+from vramplan.nvidia_smi import read_used
 from vramplan.settings import Settings, carried_over, of_checked
+from vramplan.units import count_text
 from pyscript import clipboard
 from pyscript.address import Address
 from pyscript.controls import Controls
@@ -26,6 +28,9 @@ from pyscript.views.form import is_shown
 
 KEEP_FILE_FOR = 60_000
 """Milliseconds after which the memory of a saved file is given back; some browsers read it after the click."""
+
+PASTED_INTO = "other_processes"
+"""The setting that may be pasted from nvidia-smi."""
 
 TOAST_FOR = 4_000
 """Milliseconds a confirmation stays on the screen."""
@@ -42,6 +47,7 @@ class Page:
         self._share = Region("share-content")
         self._dialog = document.getElementById("share")
         self._settings: Settings | None = None
+        self._estimate: Estimate | None = None
         self._texts: dict[str, str] = {}
         self._query = ""
         self._committed = ""
@@ -51,7 +57,7 @@ class Page:
     def start(self, touched: list[str]) -> None:
         """Take over: show what the link says, except in the fields a visitor has used while the page was loading."""
         self._open(self._address.query(), [name for name in BY_NAME if name not in touched])
-        if self._settings:
+        if self._estimate:
             self._results.paint_panels()
         form = document.getElementById("form")
         listen(form, "input", self._on_input)
@@ -92,16 +98,29 @@ class Page:
         texts = self._texts = self._controls.read()
         checked = check(texts, defaults())
         self._query = texts_to_query(texts)
-        self._controls.show_applying(applying(checked.values))
+        names = applying(checked.values)
+        self._controls.show_applying(names)
         self._controls.show_ranges(checked.values)
-        self._controls.show_errors(checked.errors)
+        self._settings = self._estimate = None
         try:
             self._settings = of_checked(checked)
         except SettingsError as problem:
-            self._settings = None
+            self._controls.show_errors(problem.errors)
             self._results.show_problems(problem.errors)
         else:
-            self._results.show(estimate(self._settings))
+            self._count(self._settings, names)
+
+    def _count(self, settings: Settings, names: set[str]) -> None:
+        """Show the estimate of a valid run, or the sentence that says why the accounting has none."""
+        counted = counted_or_why(settings)
+        if isinstance(counted, NotExpressible):
+            reason = FieldError(counted.field if counted.field in names else "accounting", counted.message)
+            self._controls.show_errors((reason,))
+            self._results.show_reason(settings, reason, counted)
+        else:
+            self._estimate = counted
+            self._controls.show_errors(())
+            self._results.show(counted)
 
     def _commit(self) -> None:
         """A change is finished: give it its own step in the history."""
@@ -112,11 +131,23 @@ class Page:
 
     def _on_input(self, event) -> None:
         name = event.target.name
+        if name in BY_NAME and isinstance(BY_NAME[name].kind, Targets):
+            self._controls.offer_own_list(name)
+        self._take_paste(name, event.target)
         filled = carried_over(self._controls.read(), chosen=name, before=self._texts.get(name, ""))
         self._controls.write(filled, filled)
+        self._controls.unfold(filled)
         self._refresh()
         if event.target.type == "text":
             self._address.replace(self._query)
+
+    def _take_paste(self, name: str, box) -> None:
+        """Turn pasted nvidia-smi output into the amount it tells of, and say so."""
+        used = read_used(box.value) if name == PASTED_INTO else None
+        if used:
+            box.value = used.gib
+            of = f"the largest of {used.cards} cards, " if used.cards > 1 else ""
+            self._toast(f"Read {of}{count_text(used.mib)} MiB used = {used.gib} GiB from what was pasted")
 
     def _on_travel(self) -> None:
         self._dialog.close()
@@ -151,12 +182,13 @@ class Page:
             self._copy(self._address.full(self._query), "Link")
         elif action == "share":
             self._clear()
-            self._share.paint(share_view.dialog(self._settings, self._address.full(self._query)))
+            address = self._address.full(self._query)
+            self._share.paint(share_view.dialog(self._settings, address, counted=self._estimate is not None))
             self._dialog.showModal()
         elif action == "close-share":
             self._dialog.close()
         elif action == "save-json":
-            start_task(self._save_json(estimate(self._settings)))
+            start_task(self._save_json(self._estimate))
         elif action == "reset":
             self._go(texts_to_query({}), list(BY_NAME))
             self._toast("Back to the opening configuration")

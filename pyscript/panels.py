@@ -5,13 +5,18 @@ from dataclasses import dataclass
 from vramplan import chart, report
 from vramplan.chart import WIDE, Chart, Frame
 from vramplan.curve import curve
+from vramplan.errors import FieldError, NotExpressible
 from vramplan.fit import Fit, fit
 from vramplan.ledger import Estimate
+from vramplan.settings import Settings
 from pyscript.tree import Element
+from pyscript.views import accounts as accounts_view
 from pyscript.views import components as components_view
 from pyscript.views import curve as curve_view
 from pyscript.views import fits as fits_view
 from pyscript.views import headline as headline_view
+from pyscript.views import moments as moments_view
+from pyscript.views import problems as problems_view
 
 
 @dataclass(frozen=True)
@@ -32,13 +37,49 @@ def results(estimate: Estimate, frame: Frame = WIDE) -> Results:
 def headline(estimate: Estimate) -> Element:
     """The answer."""
     amounts = {row.name: row.bytes for row in report.components(estimate)}
-    stack = chart.stack(amounts, budget=estimate.budget_bytes)
-    return headline_view.headline(report.headline(estimate), stack)
+    stack = chart.stack(amounts, budget=estimate.usable_bytes, longest=estimate.budget_bytes)
+    return headline_view.headline(report.headline(estimate), stack, report.unchecked_text(estimate))
 
 
-def facts(estimate: Estimate) -> Element:
-    """Parameter counts and effective batch."""
-    return headline_view.facts(report.facts(estimate))
+def uncounted(settings: Settings, shown: FieldError) -> Element:
+    """Why the chosen accounting has no answer."""
+    return headline_view.uncounted(report.run_text(settings), report.uncounted_text(settings), problems_view.link(shown))
+
+
+def accountings(settings: Settings, known: Estimate | NotExpressible) -> Element:
+    """The run by every accounting; `known` is what the chosen one makes of it."""
+    return headline_view.accountings(report.counted_by_each(settings, {settings.accounting: known}))
+
+
+def about(estimate: Estimate) -> Element:
+    """What the number is, and counts about the run."""
+    return headline_view.about(report.headline(estimate), report.assumed_text(estimate), report.facts(estimate))
+
+
+def moments(estimate: Estimate) -> Element | None:
+    """The moments of the step; None for an accounting that knows only one."""
+    rows = report.moments(estimate)
+    if not rows:
+        return None
+    bars = tuple(chart.stack(row.amounts, budget=estimate.usable_bytes, longest=max(estimate.peak_bytes, estimate.budget_bytes)) for row in rows)
+    return moments_view.moments(rows, bars)
+
+
+def tensors(estimate: Estimate) -> Element:
+    """The tensors in work at the largest moment."""
+    return moments_view.tensors(report.tensors(estimate))
+
+
+def assumptions(estimate: Estimate) -> Element | None:
+    """What was assumed; None for an accounting that assumes nothing of the trainer."""
+    told = report.assumptions(estimate)
+    return accounts_view.assumptions(told, report.unchecked_text(estimate)) if told else None
+
+
+def differences(estimate: Estimate) -> Element | None:
+    """How the accountings differ; None where one of them cannot count the run."""
+    rows = report.differences(estimate)
+    return accounts_view.differences(rows) if rows else None
 
 
 def components(estimate: Estimate) -> Element:
@@ -66,7 +107,10 @@ def alternatives(shown: Results) -> Element:
 
 def curve_drawing(shown: Results, chosen: int) -> Element:
     """The sequence curve, read at one sample."""
-    return curve_view.curve(shown.chart, report.curve_sentence(shown.estimate, shown.found), chosen)
+    estimate = shown.estimate
+    reading = report.reading(estimate, shown.chart.samples[chosen].point)
+    sentence = report.curve_sentence(estimate, shown.found)
+    return curve_view.curve(shown.chart, sentence, report.line_label(estimate), chosen, reading)
 
 
 def curve_table(shown: Results) -> Element:

@@ -5,11 +5,14 @@ from js import document, window
 from vramplan import report
 from vramplan.calculation import applying_cases, value_texts
 from vramplan.chart import NARROW, WIDE, nearest_sample
-from vramplan.errors import FieldError
+from vramplan.compare import by_accounting
+from vramplan.errors import FieldError, NotExpressible
 from vramplan.ledger import Estimate
+from vramplan.settings import Settings
 from pyscript import panels
 from pyscript.dom import Region
 from pyscript.events import Later, listen
+from pyscript.tree import Element
 from pyscript.views import problems as problems_view
 
 SPEAK_AFTER = 900
@@ -22,13 +25,24 @@ SOON = 0
 """Milliseconds: after the browser has shown the headline."""
 
 
+REGIONS = (
+    "headline", "accountings", "problems", "about", "components", "moments", "tensors", "methods", "maxima", "alternatives", "curve",
+    "curve-table", "assumptions", "differences", "uncounted-formulas",
+)
+"""Parts of the page that are painted, by id."""
+
+OPTIONAL = ("moments", "assumptions", "differences")
+"""Panels that an estimate may have nothing for."""
+
+
 class ResultsSide:
     """Shows an estimate: the answer at once, everything around it as soon as the answer is on the screen."""
 
     def __init__(self):
-        names = ("headline", "problems", "facts", "components", "methods", "maxima", "alternatives", "curve", "curve-table")
-        self._regions = {name: Region(name) for name in names}
-        self._panels = document.getElementById("panels")
+        self._regions = {name: Region(name) for name in REGIONS}
+        self._optional = {name: document.getElementById(f"{name}-part") for name in OPTIONAL}
+        self._panels = [document.getElementById(name) for name in ("about", "panels")]
+        self._formulas = document.getElementById("planning-formulas")
         self._values = [(element, element.dataset.value) for element in document.querySelectorAll("[data-value]")]
         self._cases = list(document.querySelectorAll(".case"))
         self._texts: dict[str, str] = {}
@@ -46,7 +60,8 @@ class ResultsSide:
         told = report.headline(estimate)
         self._regions["problems"].hide()
         self._regions["headline"].paint(panels.headline(estimate))
-        self._regions["facts"].paint(panels.facts(estimate))
+        self._regions["accountings"].paint(panels.accountings(estimate.settings, estimate))
+        self._regions["about"].paint(panels.about(estimate))
         document.title = f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan"
         self._show_panels(True)
         self._paint_later.call()
@@ -54,14 +69,28 @@ class ResultsSide:
 
     def show_problems(self, errors: tuple[FieldError, ...]) -> None:
         """Show what must be corrected instead of results."""
-        self._estimate = None
-        self._paint_later.cancel()
-        self._regions["headline"].hide()
-        self._regions["facts"].hide()
+        self._drop_estimate()
         self._show_panels(False)
+        for name in ("headline", "accountings"):
+            self._regions[name].hide()
         self._regions["problems"].paint(problems_view.problems(errors))
         document.title = "Check training inputs | VRAM Plan"
         self._say(f"Check training inputs. {errors[0].message}")
+
+    def show_reason(self, settings: Settings, shown: FieldError, reason: NotExpressible) -> None:
+        """Show why the chosen accounting cannot count a valid run, and what the other one says."""
+        self._drop_estimate()
+        self._show_panels(False, keep=False)
+        self._regions["problems"].hide()
+        self._regions["headline"].paint(panels.uncounted(settings, shown))
+        self._regions["accountings"].paint(panels.accountings(settings, reason))
+        title = report.uncounted_text(settings)
+        document.title = f"{title} | VRAM Plan"
+        self._say(f"{title}. {reason.message}")
+
+    def _drop_estimate(self) -> None:
+        self._estimate = None
+        self._paint_later.cancel()
 
     def paint_panels(self) -> None:
         """Paint everything around the answer."""
@@ -70,12 +99,22 @@ class ResultsSide:
         self._results = panels.results(estimate, NARROW if self._phone.matches else WIDE)
         regions = self._regions
         regions["components"].paint(panels.components(estimate))
+        self._paint_optional("moments", panels.moments(estimate))
+        regions["tensors"].paint(panels.tensors(estimate))
         regions["maxima"].paint(panels.maxima(self._results))
         regions["alternatives"].paint(panels.alternatives(self._results))
         regions["methods"].paint(panels.methods(estimate))
         self.read_curve(self._results.chart.current_index)
         regions["curve-table"].paint(panels.curve_table(self._results))
-        self._fill_formulas(estimate)
+        self._paint_optional("assumptions", panels.assumptions(estimate))
+        self._paint_optional("differences", panels.differences(estimate))
+        self._fill_formulas(by_accounting(estimate.settings)["planning"])
+
+    def _paint_optional(self, name: str, tree: Element | None) -> None:
+        """Paint a panel, or hide all of it where there is nothing to show."""
+        self._optional[name].hidden = tree is None
+        if tree:
+            self._regions[name].paint(tree)
 
     def read_curve(self, sample: int) -> None:
         """Read the curve at one of its samples."""
@@ -89,12 +128,24 @@ class ResultsSide:
         """Read the curve at the current sequence length."""
         self.read_curve(self._results.chart.current_index)
 
-    def _show_panels(self, shown: bool) -> None:
-        """Hidden panels keep their place, so that nothing jumps while a number is half typed."""
-        self._panels.inert = not shown
-        self._panels.classList.toggle("kept", not shown)
+    def _show_panels(self, shown: bool, *, keep: bool = True) -> None:
+        """Hidden panels keep their place, so that nothing jumps while a number is half typed, unless `keep` is not set."""
+        for part in self._panels:
+            part.inert = not shown
+            part.hidden = not (shown or keep)
+            part.classList.toggle("kept", not shown)
 
-    def _fill_formulas(self, estimate: Estimate) -> None:
+    def _fill_formulas(self, estimate: Estimate | NotExpressible) -> None:
+        """Renew the values in the planning formulas, or say why they have none."""
+        counted = isinstance(estimate, Estimate)
+        self._formulas.dataset.counted = "yes" if counted else "no"
+        if counted:
+            self._regions["uncounted-formulas"].hide()
+            self._fill_values(estimate)
+        else:
+            self._regions["uncounted-formulas"].paint(problems_view.no_values(estimate.message))
+
+    def _fill_values(self, estimate: Estimate) -> None:
         texts = value_texts(estimate)
         for element, name in self._values:
             if self._texts.get(name) != texts[name]:

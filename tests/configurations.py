@@ -1,4 +1,4 @@
-"""Configurations that tests share: the opening one, the limits of every setting, and seeded random ones.
+"""Configurations that tests share: the opening ones, the limits of every setting, and seeded random ones.
 
 Belongs here: data and its generation, as strings the way a person types them, from the product's description (never
 from the package under test). Not here: assertions, formulas.
@@ -6,22 +6,56 @@ from the package under test). Not here: assertions, formulas.
 
 import random
 
-from oracle import PRESETS
+from oracle import PRESETS, TRAITS
 
 GPU_CLASSES = (8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 141, 180, 192, 288)
+CARDS = ("rtx-4090", "rtx-3090", "rtx-5090", "rtx-4080", "rtx-4070", "rtx-3080-10gb", "rtx-3060-12gb", "rtx-4060-8gb", "rtx-a4000",
+         "rtx-a5000", "rtx-a6000", "rtx-6000-ada", "t4", "v100-16gb", "v100-32gb", "a10", "a10g", "l4", "l40s", "a100-40gb",
+         "a100-80gb", "h100-80gb", "h200", "b200", "rtx-pro-6000-blackwell")
+STACKS = ("trainer-5", "trainer-4.54", "trainer-4.49", "trainer-4.46", "trainer-4.45", "trl-1.15", "trl-1.13", "trl-1.6", "trl-1.5", "trl-0.25",
+          "loop", "fms-4.48", "fms-4.45", "fms-4.48-fast", "fms-4.45-fast")
+PLAUSIBLE_STACKS = tuple(name for name in STACKS if name.startswith("tr"))
+YES_NO = ("true", "false")
+ACCOUNTINGS = ("step", "planning")
 
+# Every option of every setting that is a choice.
 CHOICES = {
+    "accounting": ACCOUNTINGS,
+    "stack": STACKS,
     "model": (*PRESETS, "custom"),
-    "tied_embeddings": ("true", "false"),
+    "tied_embeddings": YES_NO,
+    **dict.fromkeys(TRAITS, YES_NO),
     "method": ("full", "lora", "qlora"),
-    "adapter_targets": ("attention", "all-linear"),
-    "gpu": (*map(str, GPU_CLASSES), "custom"),
+    "quantization": ("nf4-double", "nf4", "int8", "gptq", "gptq-ungrouped", "awq"),
+    "kbit_preparation": ("stack", "all", "norms", "none"),
+    "base_precision": ("stack", "bf16", "fp32"),
+    "gpu": (*map(str, GPU_CLASSES), *CARDS, "custom"),
     "budget_unit": ("gib", "gb"),
-    "trainable_precision": ("mixed-bf16", "pure-bf16"),
-    "optimizer": ("adamw", "adamw-8bit"),
+    "trainable_precision": ("stack", "mixed-bf16", "pure-bf16"),
+    "optimizer": ("adamw", "adamw-foreach", "adamw-fused", "adamw-fp32-states", "adamw-8bit", "paged-adamw-32bit",
+                  "paged-adamw-8bit", "adafactor", "sgd", "sgd-momentum", "lion"),
+    "loss": ("stack", "logits", "triton", "fused-linear", "chunked", "tiled"),
     "checkpointing": ("none", "full"),
-    "attention_kernel": ("efficient", "eager"),
+    "attention_kernel": ("efficient", "efficient-repeated", "eager"),
+    "autocast": ("stack", "on", "off"),
+    "half_precision": ("bf16", "fp16"),
 }
+PARTS = ("q", "k", "v", "o", "gate", "up", "down", "lm_head", "embed")
+TARGETS = ("attention", "all-linear", "q,v", "q,k,v,o,gate", "down", "gate,up", "q,lm_head", "o,embed")
+
+# What each accounting can count of the settings that it reads.
+COUNTED = {
+    "step": {**CHOICES, "accounting": ("step",), "adapter_targets": TARGETS},
+    "planning": {
+        "accounting": ("planning",),
+        **{name: CHOICES[name] for name in ("model", "tied_embeddings", *TRAITS, "method", "budget_unit", "checkpointing", "attention_kernel")},
+        "adapter_targets": ("attention", "all-linear"),
+        "gpu": (*map(str, GPU_CLASSES), "custom"),
+        "trainable_precision": ("mixed-bf16", "pure-bf16"),
+        "optimizer": ("adamw", "adamw-foreach", "adamw-fused", "adamw-fp32-states", "adamw-8bit"),
+    },
+}
+
 WHOLE = {
     "hidden_size": (1, 1_048_576),
     "num_layers": (1, 1_024),
@@ -30,30 +64,51 @@ WHOLE = {
     "head_dim": (1, 4_096),
     "intermediate_size": (1, 1_048_576),
     "vocab_size": (1, 4_194_304),
+    "sliding_window": (0, 131_072),
     "rank": (1, 256),
     "replicas": (1, 128),
     "sequence_length": (1, 131_072),
     "micro_batch": (1, 1_024),
     "gradient_accumulation_steps": (1, 1_024),
 }
-DECIMAL = {"budget": ("1", "2048"), "activation_multiplier": ("0.25", "4"), "extra_allowance": ("0", "128")}
+DECIMAL = {
+    "lora_dropout": ("0", "0.99"), "budget": ("1", "2048"), "other_processes": ("0", "2048"),
+    "activation_multiplier": ("0.25", "4"), "extra_allowance": ("0", "128"),
+}
 DIMENSION_KEYS = ("hidden_size", "num_layers", "num_attention_heads", "num_kv_heads", "head_dim", "intermediate_size",
                   "vocab_size", "tied_embeddings")
-FIELD_ORDER = ("accounting", "model", *DIMENSION_KEYS, "method", "rank", "adapter_targets", "gpu", "budget", "budget_unit",
-               "replicas", "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision",
-               "optimizer", "checkpointing", "attention_kernel", "activation_multiplier", "extra_allowance")
+TRAIT_KEYS = (*TRAITS, "sliding_window")
+FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "method", "rank", "adapter_targets", "quantization",
+               "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas", "other_processes",
+               "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision", "optimizer", "loss",
+               "checkpointing", "attention_kernel", "autocast", "half_precision", "activation_multiplier", "extra_allowance")
 
+# What opens without a link, and what a link of the first release opens. `OPENING` is what is counted by default.
 OPENING = {
-    "accounting": "planning", "model": "llama-3.1-8b", "method": "qlora", "rank": "16", "adapter_targets": "all-linear",
-    "gpu": "24", "replicas": "1", "sequence_length": "2048", "micro_batch": "1", "gradient_accumulation_steps": "8",
-    "trainable_precision": "mixed-bf16", "optimizer": "adamw", "checkpointing": "full", "attention_kernel": "efficient",
+    "accounting": "step", "stack": "trainer-5", "model": "llama-3.1-8b", "method": "qlora", "rank": "16",
+    "adapter_targets": "all-linear", "quantization": "nf4-double", "kbit_preparation": "stack", "base_precision": "stack",
+    "lora_dropout": "0", "gpu": "24", "replicas": "1", "sequence_length": "2048", "micro_batch": "1",
+    "gradient_accumulation_steps": "8", "trainable_precision": "stack", "optimizer": "adamw", "loss": "stack",
+    "checkpointing": "full", "attention_kernel": "efficient", "autocast": "stack", "half_precision": "bf16",
     "activation_multiplier": "1", "extra_allowance": "0",
 }
+PLANNING = {**OPENING, "accounting": "planning", "trainable_precision": "mixed-bf16"}
+OPENINGS = {"step": OPENING, "planning": PLANNING}
+
 SMALL_DECODER = {
     "model": "custom", "hidden_size": "64", "num_layers": "3", "num_attention_heads": "6", "num_kv_heads": "2",
     "head_dim": "12", "intermediate_size": "200", "vocab_size": "1000", "tied_embeddings": "false",
+    **dict.fromkeys(TRAITS, "false"), "sliding_window": "0",
 }
-CUSTOM = {**OPENING, **SMALL_DECODER, "gpu": "custom", "budget": "20", "budget_unit": "gib"}
+CUSTOM = {**PLANNING, **SMALL_DECODER, "gpu": "custom", "budget": "20", "budget_unit": "gib"}
+CUSTOM_STEP = {**CUSTOM, "accounting": "step", "trainable_precision": "stack"}
+
+
+def reading(name):
+    """A valid configuration in which this setting is read."""
+    if name in ("activation_multiplier", "extra_allowance"):
+        return CUSTOM
+    return {**CUSTOM_STEP, "gpu": "t4"} if name == "other_processes" else CUSTOM_STEP
 
 
 def decimal_text(generator, low, high, places):
@@ -69,15 +124,17 @@ def whole_text(generator, limits, upto=None):
     return str(max(low, min(high, round(2 ** generator.uniform(0, high.bit_length())))))
 
 
-def random_configuration(generator):
-    """One valid configuration: any model or dimensions, any choice, any number within its limits."""
-    chosen = {name: generator.choice(options) for name, options in CHOICES.items()}
+def random_configuration(generator, accounting="planning"):
+    """One valid configuration that the accounting can count: any model or dimensions, any choice, any number within its limits."""
+    chosen = {name: generator.choice(options) for name, options in COUNTED[accounting].items()}
     if chosen["model"] == "custom":
         chosen |= {name: whole_text(generator, WHOLE[name]) for name in DIMENSION_KEYS if name in WHOLE}
         heads = int(chosen["num_attention_heads"])
         chosen["num_kv_heads"] = str(generator.choice([k for k in range(1, heads + 1) if heads % k == 0]))
+        chosen["sliding_window"] = generator.choice(["0", whole_text(generator, WHOLE["sliding_window"])])
     else:
-        del chosen["tied_embeddings"]
+        for name in ("tied_embeddings", *TRAITS):
+            del chosen[name]
     for name in ("rank", "replicas", "micro_batch", "gradient_accumulation_steps"):
         chosen[name] = whole_text(generator, WHOLE[name])
     cap = PRESETS[chosen["model"]]["cap"] if chosen["model"] in PRESETS else 131_072
@@ -86,12 +143,37 @@ def random_configuration(generator):
         chosen["budget"] = decimal_text(generator, 2, 2048, 9)
     else:
         del chosen["budget_unit"]
+    if accounting == "step":
+        chosen["lora_dropout"] = generator.choice(["0", "0.05"])
+        if chosen["gpu"] in CARDS:
+            chosen["other_processes"] = generator.choice(["0", "0.4", decimal_text(generator, 0, 20, 4)])
+        return countable(chosen)
     multiplier = decimal_text(generator, 1, 3, 4)
     chosen["activation_multiplier"] = generator.choice(["0.25", "0.3", "0.7", "1", "1.1", "3.3", "4", multiplier])
     chosen["extra_allowance"] = generator.choice(["0", "0.1", "0.3", "128", decimal_text(generator, 0, 127, 4)])
-    return {"accounting": "planning", **chosen}
+    return chosen
 
 
-def random_configurations(count, seed):
+def in_16_bits(chosen):
+    """Whether the base model surely is in 16 bits, whatever the stack does."""
+    if chosen["method"] == "full":
+        return chosen["trainable_precision"] == "pure-bf16"
+    return chosen["base_precision"] == "bf16" and (chosen["method"] == "lora" or chosen["kbit_preparation"] == "none")
+
+
+def countable(chosen):
+    """The same with what can be counted: without autocast no grouped heads in float32 for the efficient kernel; logits for an
+    adapter on the head; and another loss where a stack refuses Liger's."""
+    no_autocast = chosen["autocast"] == "off" or (chosen["autocast"] == "stack" and chosen["stack"] == "loop")
+    if chosen["attention_kernel"] == "efficient" and no_autocast and not in_16_bits(chosen):
+        chosen = {**chosen, "attention_kernel": "efficient-repeated"}
+    if chosen["method"] != "full" and "lm_head" in chosen["adapter_targets"] and chosen["loss"] not in ("logits", "triton"):
+        return {**chosen, "loss": "logits"}
+    if chosen["stack"] == "trl-1.15" and chosen["loss"] == "fused-linear":
+        return {**chosen, "loss": "tiled"}
+    return chosen
+
+
+def random_configurations(count, seed, accounting="planning"):
     generator = random.Random(seed)
-    return [random_configuration(generator) for _ in range(count)]
+    return [random_configuration(generator, accounting) for _ in range(count)]

@@ -13,13 +13,39 @@ import numpy as np
 ROUND_UP = np.frompyfunc(math.ceil, 1, 1)
 ROUND_DOWN = np.frompyfunc(math.floor, 1, 1)
 
-# Dimensions as published in each model's config.json; qk_norm: RMSNorm weights on each query and key head.
+# Dimensions as published in each model's config.json, with the traits that add parameters: an RMSNorm on each query and
+# key head, two more norms in each layer, biases on query, key and value.
 DIMENSIONS = ("hidden_size", "num_layers", "num_attention_heads", "num_kv_heads", "head_dim", "intermediate_size", "vocab_size")
+TRAITS = ("query_key_norms", "extra_norms", "query_biases", "fused_projections", "scaled_embeddings", "attention_softcap",
+          "logit_softcap")
+
+
+def preset(*shape, cap, tied=True, **traits):
+    return {**dict(zip(DIMENSIONS, shape, strict=True)), **dict.fromkeys(TRAITS, False), **traits, "tied": tied, "cap": cap}
+
+
 PRESETS = {
-    "llama-3.2-1b": dict(zip(DIMENSIONS, (2048, 16, 32, 8, 64, 8192, 128256)), tied=True, qk_norm=False, cap=131072),
-    "llama-3.2-3b": dict(zip(DIMENSIONS, (3072, 28, 24, 8, 128, 8192, 128256)), tied=True, qk_norm=False, cap=131072),
-    "llama-3.1-8b": dict(zip(DIMENSIONS, (4096, 32, 32, 8, 128, 14336, 128256)), tied=False, qk_norm=False, cap=131072),
-    "qwen3-8b": dict(zip(DIMENSIONS, (4096, 36, 32, 8, 128, 12288, 151936)), tied=False, qk_norm=True, cap=32768),
+    "llama-3.2-1b": preset(2048, 16, 32, 8, 64, 8192, 128256, cap=131072),
+    "llama-3.2-3b": preset(3072, 28, 24, 8, 128, 8192, 128256, cap=131072),
+    "llama-3.1-8b": preset(4096, 32, 32, 8, 128, 14336, 128256, tied=False, cap=131072),
+    "qwen3-8b": preset(4096, 36, 32, 8, 128, 12288, 151936, tied=False, cap=32768, query_key_norms=True),
+    "llama-2-7b": preset(4096, 32, 32, 32, 128, 11008, 32000, tied=False, cap=4096),
+    "mistral-7b-v0.1": preset(4096, 32, 32, 8, 128, 14336, 32000, tied=False, cap=32768),
+    "mistral-7b-v0.3": preset(4096, 32, 32, 8, 128, 14336, 32768, tied=False, cap=32768),
+    "qwen2.5-0.5b": preset(896, 24, 14, 2, 64, 4864, 151936, cap=32768, query_biases=True),
+    "qwen2.5-1.5b": preset(1536, 28, 12, 2, 128, 8960, 151936, cap=32768, query_biases=True),
+    "qwen2.5-7b": preset(3584, 28, 28, 4, 128, 18944, 152064, tied=False, cap=131072, query_biases=True),
+    "qwen3-0.6b": preset(1024, 28, 16, 8, 128, 3072, 151936, cap=32768, query_key_norms=True),
+    "qwen3-1.7b": preset(2048, 28, 16, 8, 128, 6144, 151936, cap=32768, query_key_norms=True),
+    "qwen3-4b": preset(2560, 36, 32, 8, 128, 9728, 151936, cap=32768, query_key_norms=True),
+    "gemma-2-2b": preset(2304, 26, 8, 4, 256, 9216, 256000, cap=8192, extra_norms=True),
+    "gemma-3-1b": preset(1152, 26, 4, 1, 256, 6912, 262144, cap=32768, query_key_norms=True, extra_norms=True),
+    "phi-3.5-mini": preset(3072, 32, 32, 32, 96, 8192, 32064, tied=False, cap=131072),
+    "smollm2-135m": preset(576, 30, 9, 3, 64, 1536, 49152, cap=8192),
+    "smollm2-360m": preset(960, 32, 15, 5, 64, 2560, 49152, cap=8192),
+    "smollm2-1.7b": preset(2048, 24, 32, 32, 64, 8192, 49152, cap=8192),
+    "granite-3.0-2b": preset(2048, 40, 32, 8, 64, 8192, 49155, cap=4096),
+    "phi-4-mini": preset(3072, 32, 24, 8, 128, 8192, 200064, cap=131072),
 }
 
 # Bytes saved for the backward pass per element of one (batch, sequence, hidden) tensor, tensor by tensor
@@ -47,12 +73,18 @@ def columns(configurations):
     for name in ("activation_multiplier", "extra_allowance"):
         table[name] = column([Fraction(c[name]) for c in configurations])
     table["budget_bytes"] = column([budget_bytes(c) for c in configurations])
-    shapes = [PRESETS.get(c["model"]) or {**c, "tied": c["tied_embeddings"] == "true", "qk_norm": False} for c in configurations]
+    shapes = [PRESETS.get(c["model"]) or typed_shape(c) for c in configurations]
     for name in DIMENSIONS:
         table[name] = column([int(s[name]) for s in shapes])
-    for name in ("tied", "qk_norm"):
+    for name in ("tied", "query_key_norms", "extra_norms", "query_biases"):
         table[name] = column([s[name] for s in shapes])
     return table
+
+
+def typed_shape(configuration):
+    """A custom model: its dimensions and traits as typed, the traits it does not mention absent."""
+    traits = {name: configuration.get(name) == "true" for name in TRAITS}
+    return {**configuration, **traits, "tied": configuration["tied_embeddings"] == "true"}
 
 
 def budget_bytes(configuration):
@@ -81,10 +113,14 @@ def parameters(t):
     attention, mlp = layer_matrices(t)
     layers = t["num_layers"]
     dense = layers * size([*attention.values(), *mlp.values()])
-    norms_of_a_layer = t["hidden_size"] + t["hidden_size"] + np.where(t["qk_norm"].astype(bool), t["head_dim"] + t["head_dim"], 0)
+    trait = {name: t[name].astype(bool) for name in ("query_key_norms", "extra_norms", "query_biases")}
+    before = after = t["hidden_size"] + t["hidden_size"]  # of attention and of the MLP
+    norms_of_a_layer = before + np.where(trait["extra_norms"], after, 0)
+    norms_of_a_layer = norms_of_a_layer + np.where(trait["query_key_norms"], t["head_dim"] + t["head_dim"], 0)
+    biases_of_a_layer = np.where(trait["query_biases"], sum(attention[name][0] for name in ("q_proj", "k_proj", "v_proj")), 0)
     embedding = t["vocab_size"] * t["hidden_size"]
     output = np.where(t["tied"].astype(bool), 0, embedding)
-    others = embedding + output + layers * norms_of_a_layer + t["hidden_size"]
+    others = embedding + output + layers * (norms_of_a_layer + biases_of_a_layer) + t["hidden_size"]
 
     def pairs(matrices):  # A is (rank, in), B is (out, rank)
         return size([shape for out, in_ in matrices.values() for shape in ((t["rank"], in_), (out, t["rank"]))])
@@ -120,7 +156,7 @@ def ledger(configurations):
         "adapters": np.where(full, 0, 2 * adapter_parameters),
         "master_weights": trained * np.where(mixed, 4, 0),
         "gradients": trained * np.where(mixed, 4, 2),
-        "optimizer_states": trained * np.where(t["optimizer"] == "adamw", 4 + 4, 1 + 1),
+        "optimizer_states": trained * np.where(t["optimizer"] == "adamw-8bit", 1 + 1, 4 + 4),
         "saved_activations": ROUND_UP(alpha * layers * np.where(checkpointed, boundary, one_layer)),
         "active_layer": ROUND_UP(alpha * np.where(checkpointed, one_layer, 0)),
         "adapter_activations": ROUND_UP(alpha * np.where(full, 0, inner_activations)),

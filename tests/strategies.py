@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from hypothesis import settings as hypothesis_settings, strategies as st
 
-from configurations import CHOICES, FIELD_ORDER, OPENING, SMALL_DECODER, WHOLE
-from oracle import PRESETS
+from configurations import CARDS, CHOICES, COUNTED, FIELD_ORDER, OPENINGS, SMALL_DECODER, WHOLE, countable
+from oracle import PRESETS, TRAITS
 
 hypothesis_settings.register_profile("vramplan", deadline=None, derandomize=True, max_examples=80)
 
@@ -24,10 +24,15 @@ def decimals(low, high, places):
 
 
 @st.composite
-def configurations(draw, model=None, small=False):
-    """A valid configuration as typed strings; `small` keeps the peak near the budgets so that both outcomes occur."""
-    fixed = ("method", "adapter_targets", "trainable_precision", "optimizer", "checkpointing", "attention_kernel")
-    chosen = {name: draw(st.sampled_from(CHOICES[name])) for name in fixed}
+def configurations(draw, accounting=None, model=None, small=False):
+    """A valid configuration that its accounting can count, as typed strings, for one accounting or for any.
+
+    `small` keeps the peak near the budgets so that both outcomes occur.
+    """
+    accounting = accounting or draw(st.sampled_from(list(COUNTED)))
+    of_a_custom_one = ("tied_embeddings", *TRAITS)
+    options = {name: values for name, values in COUNTED[accounting].items() if name not in ("model", "budget_unit", *of_a_custom_one)}
+    chosen = {name: draw(st.sampled_from(values)) for name, values in options.items()}
     chosen["model"] = model or draw(st.sampled_from(CHOICES["model"]))
     if chosen["model"] == "custom":
         dimensions = ("hidden_size", "num_layers", "num_attention_heads", "head_dim", "intermediate_size", "vocab_size")
@@ -35,17 +40,22 @@ def configurations(draw, model=None, small=False):
         heads = int(chosen["num_attention_heads"])
         divisors = [k for k in range(1, heads + 1) if heads % k == 0]
         chosen["num_kv_heads"] = str(draw(st.sampled_from(divisors)))
-        chosen["tied_embeddings"] = draw(st.sampled_from(CHOICES["tied_embeddings"]))
+        chosen |= {name: draw(st.sampled_from(CHOICES[name])) for name in of_a_custom_one}
+        chosen["sliding_window"] = draw(whole("sliding_window"))
     cap = PRESETS[chosen["model"]]["cap"] if chosen["model"] in PRESETS else 131_072
     chosen["sequence_length"] = draw(whole("sequence_length", upto=min(cap, 4096) if small else cap))
     chosen["micro_batch"] = draw(whole("micro_batch", upto=8 if small else None))
     for name in ("rank", "replicas", "gradient_accumulation_steps"):
         chosen[name] = draw(whole(name))
-    chosen["gpu"] = draw(st.sampled_from(CHOICES["gpu"]))
     if chosen["gpu"] == "custom":
         chosen["budget_unit"] = draw(st.sampled_from(CHOICES["budget_unit"]))
         low, high = {"gib": (1, 2048), "gb": (2, 2199)}[chosen["budget_unit"]]
         chosen["budget"] = draw(decimals(low, high, places=draw(st.integers(0, 9))))
+    if chosen["gpu"] in CARDS:
+        chosen["other_processes"] = draw(decimals(0, 12, places=draw(st.integers(0, 6))))
+    if accounting == "step":
+        chosen["lora_dropout"] = draw(st.sampled_from(("0", "0.1")))
+        return countable(chosen)
     chosen["activation_multiplier"] = draw(decimals("0.25", "4", places=draw(st.integers(2, 6))))
     chosen["extra_allowance"] = draw(decimals(0, 128, places=draw(st.integers(0, 6))))
     return chosen
@@ -57,6 +67,7 @@ HOSTILE_VALUES = (
     "\n16\n", "\u202e16", "\ud7ff", "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "javascript:alert(1)",
     "{{7*7}}", "${7*7}", "'; --", "../../etc/passwd", "__import__('os')", "None", "True", "true", "null", "[]", "{}", "%",
     "%00", "%zz", "%ff%fe", "+", "&", "=", ";", "#", "?", "x" * 10_000, "é" * 3_000, "😀", "custom", "24", "full",
+    "q,,v", ",", "q,q", "attention,q", ",".join("qkvo" * 1_000),
 )
 HOSTILE_KEYS = (
     *FIELD_ORDER, "v", "", " ", "rank ", "RANK", "rank[]", "__class__", "__proto__", "constructor", "errors", "replace",
@@ -70,9 +81,9 @@ joints = st.sampled_from(("=", "=", "=", "==", ""))
 pairs = st.builds(lambda key, joint, value: key + joint + value, st.one_of(keys.map(quote), keys), joints, encoded)
 queries = st.builds(
     lambda start, parts, joint: start + joint.join(parts),
-    st.sampled_from(("", "?", "v=1&", "v=0&", "v=99&", "v=x&", "v=1&v=1&", "model=custom&")),
+    st.sampled_from(("", "?", "v=1&", "v=2&", "v=0&", "v=99&", "v=x&", "v=1&v=1&", "model=custom&")),
     st.lists(pairs, max_size=8),
     st.sampled_from(("&", "&", "&", ";", "&&")),
 )
 
-SMALL_CUSTOM = {**OPENING, **SMALL_DECODER, "gpu": "8"}
+SMALL_CUSTOM = {name: {**opening, **SMALL_DECODER, "gpu": "8"} for name, opening in OPENINGS.items()}

@@ -6,7 +6,6 @@ files contain: test_source_rules.py.
 
 import ast
 from pathlib import Path
-import re
 
 import pytest
 
@@ -17,19 +16,26 @@ CORE, SITE = APP / "vramplan", APP / "vramplan_site"
 # A module may import the modules of earlier rungs only; modules on one rung do not know each other.
 RUNGS = (
     {"units", "errors", "data"},
-    {"constants"},
-    {"architecture"},
+    {"constants", "nvidia_smi"},
+    {"architecture", "stacks", "targets"},
     {"catalogue"},
     {"fields"},
     {"checks"},
     {"settings"},
-    {"link"},
+    {"link", "policy"},
     {"ledger"},
-    {"accountings.*"},
+    {"accountings.step.structure", "accountings.step.tape"},
+    {"accountings.step.operations", "accountings.step.confidence"},
+    {"accountings.step.layer"},
+    {"accountings.step.head", "accountings.step.state"},
+    {"accountings.step.walks"},
+    {"accountings.step.moments"},
+    {"accountings.step.bands", "accountings.step.build", "accountings.step.describe"},
+    {"accountings.planning", "accountings.step"},
     {"accountings"},
     {"fit", "curve", "compare"},
     {"chart", "words"},
-    {"report"},
+    {"report", "evidence"},
     {"calculation", "documents", "share", "tables"},
     {"cli"},
     {"__init__", "__main__"},
@@ -72,8 +78,7 @@ def core_module(dotted):
 
 
 def rung(module):
-    family = re.sub(r"^accountings\..+", "accountings.*", module)
-    found = [number for number, names in enumerate(RUNGS) if family in names]
+    found = [number for number, names in enumerate(RUNGS) if module in names]
     assert found, f"{module} has no place in the order of imports: give it one in RUNGS"
     return found[0]
 
@@ -92,12 +97,29 @@ def test_core_modules_know_neither_browser_nor_tests_nor_site(module):
     assert roots & {"pydantic", "pydantic_core"} <= THIRD_PARTY.get(module, set())
 
 
+def accounting(module):
+    """The accounting a module of the core is part of: 'accountings.step.tape' -> 'step', '' for the registry itself."""
+    return module.split(".")[1] if "." in module else ""
+
+
 def test_accountings_never_import_one_another():
-    accountings = [name for name in MODULES if name.startswith("accountings.")]
-    assert "accountings.planning" in accountings
-    for name in accountings:
-        others = [target for target in imports(MODULES[name], APP) if core_module(target).startswith("accountings")]
-        assert others == []
+    inside = [name for name in MODULES if name.startswith("accountings.")]
+    assert {accounting(name) for name in inside} == {"planning", "step"}
+    for name in inside:
+        targets = [core_module(target) for target in imports(MODULES[name], APP) if target.startswith("vramplan.")]
+        foreign = [t for t in targets if t.startswith("accountings") and accounting(t) != accounting(name)]
+        assert foreign == [], name
+
+
+def test_the_parts_of_an_accounting_are_known_to_it_alone():
+    for name in MODULES:
+        targets = {core_module(target) for target in imports(MODULES[name], APP) if target.startswith("vramplan.")}
+        parts = {target for target in targets if target.count(".") > 1}
+        assert {accounting(part) for part in parts} <= {accounting(name)}, name
+
+
+def test_every_place_in_the_order_is_taken():
+    assert set().union(*RUNGS) == set(MODULES)
 
 
 def page_files(names):

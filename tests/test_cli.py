@@ -3,6 +3,7 @@
 Belongs here: tables, flags, statuses, sentences. JSON: test_cli_json.py. Numbers: test_planning.py, test_oracle.py.
 """
 
+import json
 from pathlib import Path
 import subprocess
 import sys
@@ -10,11 +11,13 @@ import sys
 import pytest
 
 from command import ENVIRONMENT, flags, printed_json, run
-from configurations import CUSTOM, FIELD_ORDER, GPU_CLASSES
-from vramplan import Settings, SettingsError, fit
+from configurations import CARDS, CUSTOM, FIELD_ORDER, GPU_CLASSES, STACKS
+from vramplan import NotExpressible, Settings, SettingsError, estimate, fit
+from vramplan.fields import BY_NAME
 from vramplan.link import read_query
 from vramplan.settings import parse
 
+PLANNING = ("--link", "?v=1")  # a link of the first release: the planning formula
 COMMANDS = ("estimate", "fit", "curve", "compare", "link")
 PAGE = "https://example.org/plan/"
 
@@ -22,45 +25,78 @@ PAGE = "https://example.org/plan/"
 # Tables for people
 
 
+def gib(count):
+    return f"{count / 2**30:.2f} GiB"
+
+
 @pytest.mark.parametrize("command", ["estimate", "fit", "curve", "compare"])
 def test_tables_begin_with_the_headline(command):
-    done = run(command)
+    done = run(command, *PLANNING)
     top = "\n".join(done.out.splitlines()[:4])
     assert done.returncode == 0 and done.err == ""
     assert "11.83 GiB" in top and "24.00 GiB" in top and "12.17 GiB" in top and "fits" in top.lower()
 
 
+@pytest.mark.parametrize("command", ["estimate", "fit", "curve", "compare"])
+def test_the_headline_of_a_step_says_when_it_peaks_and_what_nvidia_smi_will_show(command):
+    done, opening = run(command), estimate(Settings())
+    top = "\n".join(done.out.splitlines()[:4])
+    assert done.returncode == 0 and done.err == ""
+    assert gib(opening.peak_bytes) in top and gib(opening.headroom_bytes) in top and opening.moment.name in top
+    assert gib(opening.process.low)[:-4] in top and gib(opening.process.high) in top and "nvidia-smi" in top
+
+
 def test_estimate_shows_every_component_to_three_decimals_and_the_counts():
-    out = run("estimate").out
+    out = run("estimate", *PLANNING).out
     for text in ("7.268", "0.078", "0.156", "0.312", "0.766", "0.979", "0.109", "2.000", "11.825", "8,030,261,248", "41,943,040"):
         assert text in out
     assert "Effective batch" in out
 
 
+def test_estimate_shows_every_moment_the_tensors_at_the_peak_and_the_other_accounting():
+    out, opening = run("estimate").out, estimate(Settings())
+    for moment in opening.moments:
+        (line,) = [line for line in out.splitlines() if line.strip().lower().startswith(f"{moment.name} ")]
+        assert gib(moment.bytes)[:-4] in line and ("peak" in line) == (moment is opening.moment)
+    assert "(B, S, 128,256)" in out and "float32" in out
+    assert "Planning formula" in out and "11.83" in out
+
+
+def test_estimate_says_what_the_stack_decided_and_why_another_accounting_cannot_count():
+    out = run("estimate", "--optimizer", "lion").out
+    with pytest.raises(NotExpressible) as refused:
+        estimate(Settings(accounting="planning", optimizer="lion"))
+    assert refused.value.message in out and "Lion" in out
+    for stack in ("trainer-5", "trl-1.6"):
+        label = next(option.label for option in BY_NAME["stack"].kind.options if option.value == stack)
+        assert label in run("estimate", "--stack", stack).out
+
+
 def test_a_shortfall_reads_as_one():
-    done = run("estimate", "--gpu", "8")
+    done = run("estimate", "--gpu", "8", *PLANNING)
     assert done.returncode == 1
     assert "does not fit" in done.out.lower() and "3.83 GiB" in done.out and "spare" not in done.out
 
 
-def test_fit_says_what_is_largest_and_that_the_two_do_not_combine():
-    out = run("fit").out
-    answers = fit(Settings())
+@pytest.mark.parametrize("start", [(), PLANNING], ids=["step", "planning"])
+def test_fit_says_what_is_largest_and_that_the_two_do_not_combine(start):
+    out = run("fit", *start).out
+    answers = fit(Settings() if not start else parse({}, version=1))
     assert f" {answers.largest_micro_batch.value} " in out and f" {answers.longest_sequence.value:,} " in out
-    assert "combine" in out and "12 GiB" in out
-    assert "131,072+" in run("fit", "--gpu", "288").out
-    nothing = run("fit", "--gpu", "8")
+    assert "combine" in out and f" {answers.smallest_gpu.gpu.capacity_gib} GiB" in out
+    assert "131,072+" in run("fit", "--gpu", "288", *start).out
+    nothing = run("fit", "--gpu", "8", *start)
     assert nothing.returncode == 1 and "no micro-batch" in nothing.out.lower() and "no sequence" in nothing.out.lower()
 
 
 def test_24_00_says_on_which_side_of_the_budget_it_lies():
     for budget, word, status in (("11.83", "below", 0), ("11.8252", "above", 1)):
-        done = run("estimate", "--gpu", "custom", "--budget", budget)
+        done = run("estimate", "--gpu", "custom", "--budget", budget, *PLANNING)
         assert done.returncode == status and word in done.out
 
 
 def test_compare_lists_the_three_methods():
-    out = run("compare").out
+    out = run("compare", *PLANNING).out
     assert all(text in out for text in ("138.36", "19.41", "11.83", "Full", "LoRA", "QLoRA"))
 
 
@@ -69,14 +105,47 @@ def test_compare_lists_the_three_methods():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_exit_status_tells_whether_the_run_fits(command):
-    assert run(command, "--gpu", "12").returncode == 0
-    assert run(command, "--gpu", "10").returncode == 1
+    assert run(command, "--gpu", "12", *PLANNING).returncode == 0
+    assert run(command, "--gpu", "10", *PLANNING).returncode == 1
     assert run(command, "--rank", "0").returncode == 2
+
+
+SHORT = {"sequence_length": 128, "loss": "fused-linear"}  # little that comes and goes, so a narrow band
+
+
+def verdicts():
+    """(verdict, budget in bytes, exit status) for a run whose band of process memory lies close to its peak."""
+    one = estimate(Settings(**SHORT))
+    least, middle = one.peak_bytes + one.context_bytes, one.process.middle
+    return [("yes", 24 * 2**30, 0), ("likely", middle, 0), ("unlikely", middle - 1, 1), ("unlikely", least, 1), ("no", least - 1, 1)]
+
+
+@pytest.mark.parametrize(("verdict", "amount", "status"), verdicts())
+def test_exit_status_follows_the_verdict(verdict, amount, status):
+    budget = {"gpu": "custom", "budget": f"{amount // 10**9}.{amount % 10**9:09d}", "budget_unit": "gb"}
+    done = run("estimate", *flags({name: str(value) for name, value in SHORT.items()}), *flags(budget), "--json")
+    assert (json.loads(done.out)["verdict"], done.returncode) == (verdict, status)
+
+
+UNCOUNTED = [
+    (("--accounting", "planning", "--optimizer", "lion"), "optimizer"),
+    (("--accounting", "planning", "--adapter-targets", "q,v"), "adapter-targets"),
+    (("--stack", "trl-1.15", "--loss", "fused-linear"), "loss"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "flag"), UNCOUNTED)
+def test_what_cannot_be_counted_is_bad_input_with_a_sentence(arguments, flag):
+    done = run("estimate", *arguments)
+    assert (done.returncode, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"vramplan: --{flag}: ") and line.endswith(".")
 
 
 BAD = [
     {"micro_batch": "0"}, {"gpu": "custom", "budget": "0.5"}, {**CUSTOM, "num_kv_heads": "4"}, {"rank": ""},
-    {"rank": "many", "sequence_length": "32769", "model": "qwen3-8b", "gpu": "25", "activation_multiplier": "nan"},
+    {"rank": "many", "sequence_length": "32769", "model": "qwen3-8b", "gpu": "25", "lora_dropout": "nan"},
+    {"stack": "trainer"}, {"adapter_targets": "q,q"},
 ]
 
 
@@ -102,7 +171,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("texts", HOSTILE, ids=["raw", "numbers", "formats", "files"])
 def test_hostile_flag_values_are_bad_input(texts):
-    names = ("model", "rank", "budget", "extra-allowance")
+    names = ("model", "rank", "budget", "lora-dropout")
     done = run("estimate", "--gpu=custom", *(f"--{name}={text}" for name, text in zip(names, texts, strict=True)))
     assert (done.returncode, done.out) == (2, "")
     assert len(done.err.splitlines()) == 4 and len(done.err) < 4_000 and "\x1b" not in done.err
@@ -145,6 +214,7 @@ def test_link_prints_what_opens_the_same_run():
     out = run("link", *flags(CUSTOM)).out
     assert parse(read_query(out.strip()).texts) == parse(CUSTOM)
     assert parse(read_query(printed_json("link", *flags(CUSTOM))["query"]).texts) == parse(CUSTOM)
+    assert run("link", *PLANNING).out.strip() == "?v=2&accounting=planning&trainable_precision=mixed-bf16"
 
 
 def test_unknown_parts_of_a_link_are_named():
@@ -162,7 +232,7 @@ def test_help_lists_every_flag_with_its_hint(command):
     out = run(command, "--help").out
     assert all(f"--{name.replace('_', '-')}" in out for name in FIELD_ORDER)
     assert "--link" in out and "--json" in out
-    assert all(str(size) in out for size in GPU_CLASSES)
+    assert all(str(name) in out for name in (*GPU_CLASSES, *CARDS, *STACKS))
     assert max(map(len, out.splitlines())) <= 100
 
 
@@ -188,7 +258,7 @@ def test_a_terminal_without_these_characters_still_gets_the_numbers(encoding):
     command = [sys.executable, "-m", "vramplan", "curve"]
     done = subprocess.run(command, capture_output=True, env={**ENVIRONMENT, "PYTHONIOENCODING": encoding}, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert "11.83" in done.stdout.decode(encoding)
+    assert gib(estimate(Settings()).peak_bytes) in done.stdout.decode(encoding)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")

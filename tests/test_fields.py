@@ -8,7 +8,10 @@ import re
 
 import pytest
 
-from configurations import CHOICES, CUSTOM, DECIMAL, DIMENSION_KEYS, FIELD_ORDER, OPENING, WHOLE
+from configurations import (
+    ACCOUNTINGS, CHOICES, CUSTOM, CUSTOM_STEP, DECIMAL, DIMENSION_KEYS, FIELD_ORDER, OPENING, PLANNING, TRAIT_KEYS, WHOLE, reading,
+)
+from oracle import PRESETS
 from vramplan import Settings, SettingsError
 from vramplan.catalogue import defaults
 from vramplan.fields import FIELDS
@@ -27,7 +30,7 @@ def errors(typed):
 
 def only_error(name, text):
     """The message of the one error that this text in this field causes, in an otherwise valid configuration."""
-    found = errors({**CUSTOM, name: text})
+    found = errors({**reading(name), name: text})
     assert [error.field for error in found] == [name]
     return found[0].message
 
@@ -44,7 +47,7 @@ def names(message, field):
 NOT_NUMBERS = ["abc", "٤٢", "²", "१६", "1e1", "1E1", "0x10", "1_0", "NaN", "inf", "--1", "1 0", "<b>", "½", "1/2", "true"]
 
 
-@pytest.mark.parametrize("name", [*WHOLE, *DECIMAL, *CHOICES, "accounting"])
+@pytest.mark.parametrize("name", [*WHOLE, *DECIMAL, *CHOICES, "adapter_targets"])
 @pytest.mark.parametrize("text", ["", "   "])
 def test_empty(name, text):
     message = only_error(name, text)
@@ -53,10 +56,10 @@ def test_empty(name, text):
 
 
 @pytest.mark.parametrize("name", WHOLE)
-@pytest.mark.parametrize("text", [*NOT_NUMBERS, "1.5", "2.0", "0", "-1", "-0", "over"])
+@pytest.mark.parametrize("text", [*NOT_NUMBERS, "1.5", "2.0", "-1", "-0", "under", "over"])
 def test_whole_numbers(name, text):
     low, high = WHOLE[name]
-    text = str(high + 1) if text == "over" else text
+    text = {"under": str(low - 1), "over": str(high + 1)}.get(text, text)
     message = only_error(name, text)
     assert names(message, name)
     assert text in message or says(message, text)
@@ -88,18 +91,13 @@ def test_zero_is_too_small_where_nothing_is_no_choice(name):
     assert names(only_error(name, "0"), name)
 
 
-@pytest.mark.parametrize("name", [*CHOICES, "accounting"])
+@pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("text", ["abc", "0", "-1", "1e1", "٢٤", "9999", "None", "<script>"])
 def test_choices(name, text):
     message = only_error(name, text)
     assert names(message, name)
     assert text in message
-    assert all(option in message or option in says_options(name) for option in CHOICES.get(name, ("planning",)))
-
-
-def says_options(name):
-    """Long lists of options may be shortened in the sentence; only the GPU classes are long."""
-    return CHOICES["gpu"] if name == "gpu" else ()
+    assert all(option in message for option in CHOICES[name])
 
 
 @pytest.mark.parametrize("name", [name for name in CHOICES if name != "gpu"])
@@ -113,17 +111,24 @@ def test_the_limits_themselves_are_valid(name):
     for limit in WHOLE[name]:
         other = {"num_kv_heads": "1"} if name == "num_attention_heads" else {}
         other = {"num_attention_heads": "4096"} if name == "num_kv_heads" else other
-        assert getattr(parse({**CUSTOM, **other, name: str(limit)}), name) == limit
+        assert getattr(parse({**reading(name), **other, name: str(limit)}), name) == limit
 
 
 @pytest.mark.parametrize("name", DECIMAL)
 def test_the_decimal_limits_themselves_are_valid(name):
     for limit in DECIMAL[name]:
-        assert getattr(parse({**CUSTOM, name: limit}), name) == Decimal(limit)
+        assert getattr(parse({**reading(name), name: limit}), name) == Decimal(limit)
 
 
-@pytest.mark.parametrize(
-    ("model", "cap"), [("llama-3.2-1b", 131_072), ("llama-3.2-3b", 131_072), ("llama-3.1-8b", 131_072), ("qwen3-8b", 32_768)])
+@pytest.mark.parametrize("name", CHOICES)
+def test_every_option_is_valid(name):
+    for option in CHOICES[name]:
+        typed = {**reading(name), "budget": "20", name: option}
+        value = getattr(parse(typed), name)
+        assert value == {"true": True, "false": False}.get(option, option)
+
+
+@pytest.mark.parametrize(("model", "cap"), [(name, shape["cap"]) for name, shape in PRESETS.items()])
 def test_sequence_length_ends_at_the_cap_of_the_model(model, cap):
     assert parse({**OPENING, "model": model, "sequence_length": str(cap)}).sequence_length == cap
     found = errors({**OPENING, "model": model, "sequence_length": str(cap + 1)})
@@ -155,10 +160,30 @@ def test_the_budget_is_1_to_2048_gib_in_either_unit(budget, unit, valid):
         assert [error.field for error in errors(typed)] == ["budget"]
 
 
-def test_errors_come_in_field_order_one_for_each_field():
-    names_in_order = [name for name in FIELD_ORDER if name not in ("accounting", "model", "gpu", "method")]
-    typed = {**CUSTOM, **{name: "?" for name in reversed(names_in_order)}}
+OF_ONE_ACCOUNTING = {
+    "step": {"stack", "quantization", "kbit_preparation", "base_precision", "lora_dropout", "loss", "autocast", "half_precision"},
+    "planning": {"activation_multiplier", "extra_allowance"},
+}
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+def test_errors_come_in_field_order_one_for_each_field_that_is_read(accounting):
+    elsewhere = OF_ONE_ACCOUNTING["planning" if accounting == "step" else "step"]
+    choosing = {"accounting", "model", "gpu", "method"}
+    names_in_order = [name for name in FIELD_ORDER if name not in (*choosing, *elsewhere, "other_processes")]
+    typed = {**CUSTOM, **{name: "?" for name in reversed(FIELD_ORDER) if name not in choosing}, "accounting": accounting}
     assert [error.field for error in errors(typed)] == names_in_order
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTINGS)
+def test_what_only_the_other_accounting_reads_is_kept_but_not_looked_at(accounting):
+    other = "planning" if accounting == "step" else "step"
+    texts = {**CUSTOM_STEP, "accounting": accounting}
+    usual = parse({**texts, **dict.fromkeys(OF_ONE_ACCOUNTING[other], "nonsense")})
+    assert usual == parse({name: text for name, text in texts.items() if name not in OF_ONE_ACCOUNTING[other]})
+    valid = {"stack": "loop", "loss": "triton", "activation_multiplier": "1.5"}
+    kept = {name: text for name, text in valid.items() if name in OF_ONE_ACCOUNTING[other]}
+    assert as_strings(parse(texts | kept)) == as_strings(parse(texts)) | kept
 
 
 def test_a_bad_model_or_gpu_is_one_error_and_not_many():
@@ -172,7 +197,7 @@ def test_a_bad_value_is_found_whatever_the_order_of_typing():
         assert [error.field for error in errors(order)] == ["rank", "sequence_length"]
 
 
-@pytest.mark.parametrize("name", DIMENSION_KEYS)
+@pytest.mark.parametrize("name", [*DIMENSION_KEYS, *TRAIT_KEYS])
 def test_dimensions_are_not_looked_at_beside_a_preset(name):
     assert getattr(parse({**OPENING, name: "nonsense"}), name) is None
     assert parse({**OPENING, name: "nonsense"}) == parse(OPENING)
@@ -183,9 +208,15 @@ def test_a_budget_is_not_looked_at_beside_a_gpu_class(name):
     assert getattr(parse({**OPENING, name: "nonsense"}), name) is None
 
 
+def test_other_processes_are_not_looked_at_beside_a_gpu_class():
+    assert parse({**OPENING, "other_processes": "nonsense"}) == parse(OPENING)
+
+
 def test_only_fields_that_apply_have_a_value():
     assert set(as_strings(parse(OPENING))) == set(OPENING)
-    assert set(as_strings(parse(CUSTOM))) == set(FIELD_ORDER)
+    assert set(as_strings(parse(PLANNING))) == set(PLANNING)
+    assert set(as_strings(parse(CUSTOM))) == set(FIELD_ORDER) - {"other_processes"}
+    assert set(as_strings(parse({**OPENING, "gpu": "t4"}))) == {*OPENING, "other_processes"}
 
 
 def test_the_table_lists_every_field_once_in_order_with_label_and_hint():
@@ -196,6 +227,7 @@ def test_the_table_lists_every_field_once_in_order_with_label_and_hint():
 
 def test_defaults_are_the_opening_configuration():
     assert parse({}) == parse(OPENING) == Settings()
+    assert parse({}, version=1) == parse(PLANNING)
 
 
 def test_surrounding_spaces_are_harmless_or_an_error_but_never_another_value():
@@ -218,7 +250,9 @@ def test_what_depends_on_a_wrong_choice_waits_for_it(chosen, dependent):
 def test_a_custom_choice_starts_from_the_last_one_but_keeps_what_was_typed():
     texts = defaults() | {"model": "custom", "gpu": "custom"}
     filled = carried_over(texts, chosen="model", before="qwen3-8b")
-    assert filled["num_layers"] == "36" and filled["tied_embeddings"] == "false" and len(filled) == 8
+    assert filled["num_layers"] == "36" and filled["tied_embeddings"] == "false"
+    assert filled["query_key_norms"] == "true" and filled["query_biases"] == "false" and filled["sliding_window"] == "0"
+    assert set(filled) == {*DIMENSION_KEYS, *TRAIT_KEYS}
     assert carried_over(texts, chosen="gpu", before="80") == {"budget": "80", "budget_unit": "gib"}
     assert carried_over(texts | {"num_layers": "5"}, chosen="model", before="qwen3-8b") == {}
     assert carried_over(texts | {"budget": "20"}, chosen="gpu", before="80") == {}

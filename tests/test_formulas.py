@@ -11,7 +11,7 @@ import tomllib
 
 import pytest
 
-from configurations import OPENING, random_configurations
+from configurations import PLANNING, random_configurations
 import oracle
 from vramplan import estimate
 from vramplan.settings import parse
@@ -19,7 +19,7 @@ from vramplan.settings import parse
 FORMULAS = tomllib.loads((Path(__file__).parent.parent / "app/vramplan/data/formulas.toml").read_text(encoding="utf-8"))
 STEPS = FORMULAS["step"]
 SYMBOLS = set(FORMULAS["symbols"]) - {"source", "date"}
-CONFIGURATIONS = [OPENING, {**OPENING, "method": "full"}, {**OPENING, "method": "lora"}, *random_configurations(200, seed=7)]
+CONFIGURATIONS = [PLANNING, {**PLANNING, "method": "full"}, {**PLANNING, "method": "lora"}, *random_configurations(200, seed=7)]
 COUNTED = oracle.ledger(CONFIGURATIONS)
 TABLE = oracle.columns(CONFIGURATIONS)
 
@@ -43,14 +43,17 @@ def inputs(index):
     return {
         "H": row["hidden_size"], "L": row["num_layers"], "n": row["num_attention_heads"], "k": row["num_kv_heads"],
         "d": row["head_dim"], "M": row["intermediate_size"], "V": row["vocab_size"], "t": 1 if row["tied"] else 2,
-        "epsilon": 1 if row["qk_norm"] else 0, "r": row["rank"], "B": row["micro_batch"], "S": row["sequence_length"],
+        "epsilon": 1 if row["query_key_norms"] else 0, "w": 4 if row["extra_norms"] else 2,
+        "b": (row["num_attention_heads"] + 2 * row["num_kv_heads"]) * row["head_dim"] if row["query_biases"] else 0, "r": row["rank"], "B": row["micro_batch"], "S": row["sequence_length"],
         "G": int(typed["gradient_accumulation_steps"]), "N": int(typed["replicas"]), "E": row["extra_allowance"],
         "alpha": row["activation_multiplier"], "C": Fraction(row["budget_bytes"], 2**30),
     }
 
 
 def holding(step, typed):
-    """The cases of a step that hold for a configuration."""
+    """The cases of a step that hold for a configuration. The formula knows two AdamWs and whether scores are stored."""
+    known = {"adamw-foreach": "adamw", "adamw-fused": "adamw", "adamw-fp32-states": "adamw", "efficient-repeated": "efficient"}
+    typed = {name: known.get(text, text) for name, text in typed.items()}
     return [case for case in step["case"] if all(typed[name] in allowed for name, allowed in case.get("when", {}).items())]
 
 

@@ -12,10 +12,10 @@ import pickle
 from hypothesis import given, settings as hypothesis_settings
 import pytest
 
-from configurations import CUSTOM, FIELD_ORDER, OPENING
+from configurations import CUSTOM_STEP, DIMENSION_KEYS, FIELD_ORDER, OPENINGS, TRAIT_KEYS
 from strategies import configurations
 import vramplan
-from vramplan import Settings, SettingsError, compare, curve, estimate, fit
+from vramplan import NotExpressible, Settings, SettingsError, compare, curve, estimate, fit
 from vramplan.settings import format_settings, parse
 
 TYPED_CUSTOM = {
@@ -24,7 +24,7 @@ TYPED_CUSTOM = {
 }
 
 
-@pytest.mark.parametrize("name", ["Settings", "SettingsError", "estimate", "fit", "curve", "compare"])
+@pytest.mark.parametrize("name", ["Settings", "SettingsError", "NotExpressible", "estimate", "fit", "curve", "compare"])
 def test_the_documented_names_are_public_and_explained(name):
     assert name in vramplan.__all__
     thing = getattr(vramplan, name)
@@ -56,17 +56,27 @@ def test_the_package_docstring_runs():
     assert namespace["result"].settings.sequence_length == 4096
 
 
-def test_the_first_minutes_of_a_new_user():
-    settings = Settings(model="llama-3.1-8b", method="qlora", sequence_length=4096, micro_batch=2)
+@pytest.mark.parametrize("accounting", OPENINGS)
+def test_the_first_minutes_of_a_new_user(accounting):
+    settings = Settings(accounting=accounting, model="llama-3.1-8b", method="qlora", sequence_length=4096, micro_batch=1)
     result = estimate(settings)
-    assert result.accounting == "planning" and result.settings == settings
-    assert result.fits and result.headroom_bytes == 24 * 2**30 - result.peak_bytes
+    assert result.accounting == accounting and result.settings == settings
+    assert result.fits and result.headroom_bytes == 24 * 2**30 - result.context_bytes - result.peak_bytes
     assert result.terms[0].name == "base_weights" and result.terms[0].bytes > 2**32
     answers = fit(settings)
-    assert answers.largest_micro_batch.value >= 2 and answers.longest_sequence.value >= 4096
+    assert answers.largest_micro_batch.value >= 1 and answers.longest_sequence.value >= 4096
     assert answers.smallest_gpu.headroom_bytes >= 0
-    assert [row.fits for row in compare(settings)] == [False, False, True]
+    assert [row.settings.method for row in compare(settings)] == ["full", "lora", "qlora"]
+    assert [row.fits for row in compare(settings)] == [False, accounting == "planning", True]
     assert any(point.sequence_length == 4096 and point.peak_bytes == result.peak_bytes for point in curve(settings).points)
+
+
+def test_an_estimate_knows_its_moments_and_the_tensors_behind_them():
+    result = estimate(Settings())
+    assert result.verdict == "yes" and len(result.moments) > 4
+    assert result.peak_bytes <= result.reserved.low < result.reserved.high < result.process.high
+    behind = result.moment.inspect()
+    assert sum(holding.bytes for holding in behind["adapters"]) == next(t.bytes for t in result.terms if t.name == "adapters")
 
 
 def test_arguments_are_the_settings_and_nothing_else():
@@ -80,7 +90,7 @@ def test_arguments_are_the_settings_and_nothing_else():
 
 def test_values_are_typed():
     custom = Settings(**TYPED_CUSTOM)
-    assert custom == parse({**CUSTOM})
+    assert custom == parse(CUSTOM_STEP)
     assert {type(getattr(custom, name)) for name in ("rank", "hidden_size", "micro_batch", "sequence_length")} == {int}
     assert custom.tied_embeddings is False and custom.method == "qlora"
     assert [type(getattr(custom, name)) for name in ("budget", "activation_multiplier", "extra_allowance")] == [Decimal] * 3
@@ -97,9 +107,8 @@ def test_whole_amounts_may_be_int():
 
 def test_settings_that_do_not_apply_are_none():
     preset = Settings()
-    dimensions = ("hidden_size", "num_layers", "num_attention_heads", "num_kv_heads", "head_dim", "intermediate_size",
-                  "vocab_size", "tied_embeddings")
-    assert {getattr(preset, name) for name in (*dimensions, "budget", "budget_unit")} == {None}
+    assert {getattr(preset, name) for name in (*DIMENSION_KEYS, *TRAIT_KEYS, "budget", "budget_unit", "other_processes")} == {None}
+    assert Settings(accounting="planning").stack == "trainer-5" and preset.extra_allowance == 0
     assert Settings(method="full").rank == 16 and Settings(method="full").adapter_targets == "all-linear"
 
 
@@ -125,7 +134,7 @@ def test_replace_gives_another_valid_run_and_leaves_the_first_alone():
 
 def test_errors_are_value_errors_with_a_sentence_per_field():
     with pytest.raises(ValueError) as caught:
-        Settings(micro_batch=0, rank=300, optimizer="sgd")
+        Settings(micro_batch=0, rank=300, optimizer="adam")
     error = caught.value
     assert isinstance(error, SettingsError)
     assert [one.field for one in error.errors] == ["rank", "micro_batch", "optimizer"]
@@ -138,10 +147,10 @@ def test_errors_are_value_errors_with_a_sentence_per_field():
     [{"rank": 16.5}, {"rank": True}, {"rank": float("nan")}, {"rank": []}, {"micro_batch": -1},
      {"gpu": 25}, {"gpu": 24.0}, {"method": 3}, {"activation_multiplier": float("inf")}, {"extra_allowance": Decimal("NaN")},
      {"extra_allowance": Decimal("1E+9")}, {"extra_allowance": Decimal("-0.1")},
-     {"model": b"llama-3.1-8b"}, {"checkpointing": True}])
+     {"model": b"llama-3.1-8b"}, {"checkpointing": True}, {"adapter_targets": ["q", "v"]}, {"gpu": "RTX 4090"}])
 def test_wrong_types_and_values_are_settings_errors(wrong):
     with pytest.raises(SettingsError) as caught:
-        Settings(**wrong)
+        Settings(accounting="planning", **wrong)
     assert [one.field for one in caught.value.errors] == list(wrong)
 
 
@@ -160,8 +169,9 @@ def test_typed_values_and_typed_text_give_the_same_settings(typed):
     assert Settings(**values) == settings
 
 
-def test_results_survive_pickling():
-    result = estimate(parse(OPENING))
+@pytest.mark.parametrize("opening", OPENINGS.values(), ids=OPENINGS)
+def test_results_survive_pickling(opening):
+    result = estimate(parse(opening))
     assert pickle.loads(pickle.dumps(result)) == result
 
 
@@ -169,3 +179,7 @@ def test_errors_survive_pickling():
     with pytest.raises(SettingsError) as caught:
         Settings(rank=0)
     assert pickle.loads(pickle.dumps(caught.value)).errors == caught.value.errors
+    with pytest.raises(NotExpressible) as refused:
+        estimate(Settings(accounting="planning", optimizer="lion"))
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (again.field, again.message, str(again)) == ("optimizer", refused.value.message, refused.value.message)

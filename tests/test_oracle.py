@@ -1,8 +1,8 @@
-"""The estimate against the independent oracle, on thousands of seeded random configurations, to the byte."""
+"""The planning estimate against the independent oracle, on thousands of seeded random configurations, to the byte."""
 
 import pytest
 
-from configurations import CHOICES, OPENING, random_configurations
+from configurations import COUNTED, PLANNING, random_configurations
 import oracle
 from vramplan import estimate
 from vramplan.settings import parse
@@ -24,11 +24,11 @@ def differences(configurations, expected, actual):
 
 def test_random_configurations_reach_every_option(both):
     configurations, _, _ = both
-    for name, options in CHOICES.items():
+    for name, options in COUNTED["planning"].items():
         assert {c[name] for c in configurations if name in c} == set(options)
 
 
-@pytest.mark.parametrize("name", list(oracle.ledger([OPENING])["terms"]))
+@pytest.mark.parametrize("name", list(oracle.ledger([PLANNING])["terms"]))
 def test_each_term_is_equal_to_the_byte(both, name):
     configurations, expected, estimates = both
     actual = [sum(term.bytes for term in e.terms if term.name == name) for e in estimates]

@@ -13,6 +13,7 @@ import tomllib
 
 import pytest
 
+from configurations import DIMENSION_KEYS, TRAIT_KEYS
 from oracle import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,17 +24,40 @@ def sources(folder):
     return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
 
 
-FORMULA_FILES = [CORE / "architecture.py", *sorted(p for p in (CORE / "accountings").glob("*.py") if p.name != "__init__.py")]
+FORMULA_FILES = [CORE / "architecture.py", CORE / "accountings" / "planning.py"]
+STEP = CORE / "accountings" / "step"
+STEP_FILES = sources(STEP)
+COUNTING_FILES = [*FORMULA_FILES, *STEP_FILES]
+ENTRIES = {"estimate", "peak_bytes", "fits"}  # what every accounting offers; these take Settings
+NAMELESS = (0, 1, 2)
+
+
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def functions(path):
-    return [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)]
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef)]
+
+
+def public(path):
+    """Module-level functions without a leading underscore."""
+    return [node for node in parsed(path).body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
 
 
 def formulas(path):
-    """Module-level formula functions: everything but the accounting's estimate(settings) and its private helpers."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name != "estimate" and not node.name.startswith("_")]
+    """Formula functions: everything but what the accounting offers and its private helpers."""
+    return [node for node in public(path) if node.name not in ENTRIES]
+
+
+def numbers(node):
+    """(value, line) of every number that is written out and is not as plain as 0, 1 or 2."""
+    found = ((inner.value, inner.lineno) for inner in ast.walk(node) if isinstance(inner, ast.Constant))
+    return [(value, line) for value, line in found if isinstance(value, int | float) and value not in NAMELESS]
+
+
+def is_docstring(node):
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 @pytest.mark.parametrize("path", FORMULA_FILES, ids=lambda path: path.name)
@@ -53,16 +77,63 @@ def test_formula_functions_say_what_they_count_and_where_it_comes_from(path):
 
 
 @pytest.mark.parametrize("path", FORMULA_FILES, ids=lambda path: path.name)
-def test_function_bodies_have_no_nameless_numbers_rounding_or_model_names(path):
-    labels = {*PRESETS, "custom"}
+def test_formula_functions_have_no_nameless_numbers_and_no_rounding(path):
     for function in functions(path):
-        for node in [inner for statement in function.body for inner in ast.walk(statement)]:
-            if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
-                assert node.value in (0, 1, 2), f"{function.name}, line {node.lineno}: name {node.value}"
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                assert node.value not in labels, f"{function.name}, line {node.lineno}"
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and function.name != "estimate":
-                assert node.func.id not in ("round", "ceil", "floor", "whole_bytes_up"), f"{function.name}, line {node.lineno}"
+        for statement in function.body:
+            assert numbers(statement) == [], function.name
+            called = {n.func.id for n in ast.walk(statement) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+            assert function.name == "estimate" or called & {"round", "ceil", "floor", "whole_bytes_up"} == set(), function.name
+
+
+@pytest.mark.parametrize("path", COUNTING_FILES, ids=lambda path: path.name)
+def test_no_accounting_knows_a_model_by_name(path):
+    assert {node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)} & {*PRESETS, "custom"} == set()
+
+
+@pytest.mark.parametrize("path", STEP_FILES, ids=lambda path: path.name)
+def test_numbers_of_the_step_have_a_name_and_an_explanation(path):
+    """A number other than 0, 1 and 2 stands in a module-level assignment with a docstring, and nowhere else."""
+    body = parsed(path).body
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            assert not numbers(node) or is_docstring(following), f"line {node.lineno}: explain {ast.unparse(node)}"
+        else:
+            assert numbers(node) == [], f"name these numbers: (value, line) {numbers(node)}"
+
+
+# Sums over what others count: nothing in a library corresponds to them.
+SUMS = {"quantized_bytes", "weight_bytes", "adapter_bytes", "state_bytes", "parameters", "trained_parameters", "trained_weights"}
+
+
+@pytest.mark.parametrize("name", ["operations", "layer", "head", "state"])
+def test_what_the_step_counts_says_which_library_does_so(name):
+    """In the docstring of each function, or once for a module that follows one place from top to bottom."""
+    path = STEP / f"{name}.py"
+    counting = [function for function in public(path) if function.name not in SUMS]
+    assert len(counting) >= 2
+    if "Source" not in (ast.get_docstring(parsed(path)) or ""):
+        assert [f.name for f in counting if "Source" not in (ast.get_docstring(f) or "")] == []
+    assert [f.name for f in public(path) if not ast.get_docstring(f)] == []
+
+
+def test_every_loss_quantisation_and_optimizer_says_which_library_does_so():
+    losses = [f for f in functions(STEP / "head.py") if any(ast.unparse(n).startswith("tape.add('loss'") for n in f.body)]
+    quantisations = [f for f in functions(STEP / "state.py") if {"values", "inputs"} <= {a.arg for a in f.args.kwonlyargs}]
+    optimizers = [f for f in functions(STEP / "state.py") if "optimizer" in {a.arg for a in f.args.args}]
+    assert (len(losses), len(quantisations), len(optimizers)) == (5, 6, 1)
+    assert [f.name for f in (*losses, *quantisations, *optimizers) if "Source" not in ast.get_docstring(f)] == []
+
+
+def test_operations_are_written_on_a_tape():
+    for function in public(STEP / "operations.py"):
+        names = [argument.arg for argument in function.args.args]
+        assert names[0] == "tape" and ("run" not in names or names[1] == "run"), function.name
+        assert ast.unparse(function.returns) == "Tensor", function.name
+
+
+def test_only_the_way_into_the_step_takes_settings_apart():
+    apart = {path.name for path in STEP_FILES if "Settings" in {node.id for node in ast.walk(parsed(path)) if isinstance(node, ast.Name)}}
+    assert apart == {"__init__.py", "build.py"}
 
 
 @pytest.mark.parametrize("path", sorted((CORE / "data").glob("*.toml")), ids=lambda path: path.name)
@@ -75,8 +146,7 @@ def test_data_entries_have_source_and_date(path):
 
 
 def test_models_hold_dimensions_and_no_number_that_follows_from_them():
-    allowed = {"label", "hidden_size", "num_layers", "num_attention_heads", "num_kv_heads", "head_dim", "intermediate_size",
-               "vocab_size", "tied_embeddings", "query_key_norms", "max_sequence_length", "source", "date"}
+    allowed = {"label", *DIMENSION_KEYS, *TRAIT_KEYS, "max_sequence_length", "source", "date"}
     models = tomllib.loads((CORE / "data" / "models.toml").read_text(encoding="utf-8"))
     assert set(models) == set(PRESETS)
     assert set().union(*models.values()) <= allowed

@@ -8,10 +8,10 @@
 from vramplan.accountings import estimate
 from vramplan.compare import compare
 from vramplan.curve import curve
-from vramplan.errors import FieldError, SettingsError
+from vramplan.errors import FieldError, NotExpressible, SettingsError
 from vramplan.fit import fit
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 
-__version__ = "0.1.0"
-__all__ = ["Estimate", "FieldError", "Settings", "SettingsError", "compare", "curve", "estimate", "fit"]
+__version__ = "0.2.0"
+__all__ = ["Estimate", "FieldError", "NotExpressible", "Settings", "SettingsError", "compare", "curve", "estimate", "fit"]

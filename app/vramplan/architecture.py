@@ -13,9 +13,19 @@ MLP_PROJECTIONS = 3
 """Linear maps of one gated MLP: gate, up, down."""
 
 
+NORMS_WITH_EXTRA = 4
+"""Norms of width H in one layer that also has a norm after attention and one after the MLP."""
+
+
 @dataclass(frozen=True)
 class Architecture:
-    """Dimensions of a dense decoder with gated MLP, RMSNorm and no projection biases."""
+    """Dimensions and traits of a dense decoder with gated MLP and RMSNorm.
+
+    query_key_norms: a norm on each query and key head. extra_norms: two more norms per layer, after attention and MLP,
+    with weights applied in float32. query_biases: biases on query, key and value. fused_projections: query, key and
+    value are one linear map, gate and up another. scaled_embeddings: they are multiplied by a number. attention_softcap, logit_softcap: scores or logits go through a tanh.
+    sliding_window: tokens that some layers look back, 0 where every layer sees everything.
+    """
 
     hidden_size: int
     num_layers: int
@@ -26,6 +36,13 @@ class Architecture:
     vocab_size: int
     tied_embeddings: bool
     query_key_norms: bool = False
+    extra_norms: bool = False
+    query_biases: bool = False
+    fused_projections: bool = False
+    scaled_embeddings: bool = False
+    attention_softcap: bool = False
+    logit_softcap: bool = False
+    sliding_window: int = 0
 
     @property
     def query_width(self) -> int:
@@ -68,13 +85,32 @@ def embedding_parameters(*, vocab_size: int, hidden_size: int, tied_embeddings: 
     return embedding_matrices(tied_embeddings=tied_embeddings) * vocab_size * hidden_size
 
 
-def norm_parameters(*, num_layers: int, hidden_size: int, head_dim: int, query_key_norms: bool) -> int:
-    """Parameters of the norm weights: two (H) per layer, query and key (d) where the model has them, and the final (H).
+def norms_per_layer(*, extra_norms: bool) -> int:
+    """Norms of width H in one layer: before attention and MLP, and with `extra_norms` also after each.
 
-    Source: planning formula, L(2H + 2 epsilon d) + H.
+    Source: planning formula, L 2H; transformers 5.24.0, models/gemma2/modeling_gemma2.py, Gemma2DecoderLayer.
+    """
+    return NORMS_WITH_EXTRA if extra_norms else 2
+
+
+def layer_bias_parameters(*, query_width: int, kv_width: int, query_biases: bool) -> int:
+    """Bias values of one layer: query (Q), key (U) and value (U), or none.
+
+    Source: transformers 5.24.0, models/qwen2/modeling_qwen2.py, Qwen2Attention.
+    """
+    return query_width + 2 * kv_width if query_biases else 0
+
+
+def small_parameters(
+    *, num_layers: int, hidden_size: int, head_dim: int, norms: int, biases: int, query_key_norms: bool
+) -> int:
+    """Parameters of the norm weights and biases: `norms` (H) per layer, query and key (d) where the model has them,
+    `biases` per layer, and the final norm (H).
+
+    Source: planning formula, L(2H + 2 epsilon d) + H, for two norms and no biases.
     """
     query_and_key = 2 * head_dim if query_key_norms else 0
-    return num_layers * (2 * hidden_size + query_and_key) + hidden_size
+    return num_layers * (norms * hidden_size + query_and_key + biases) + hidden_size
 
 
 def total_parameters(
@@ -88,8 +124,10 @@ def total_parameters(
     head_dim: int,
     tied_embeddings: bool,
     query_key_norms: bool,
+    norms: int,
+    biases: int,
 ) -> int:
-    """All parameters of the base model: linear maps, embeddings and norms. Source: planning formula, P."""
+    """All parameters of the base model: linear maps, embeddings, norms and biases. Source: planning formula, P."""
     return (
         linear_parameters(
             num_layers=num_layers,
@@ -99,8 +137,13 @@ def total_parameters(
             intermediate_size=intermediate_size,
         )
         + embedding_parameters(vocab_size=vocab_size, hidden_size=hidden_size, tied_embeddings=tied_embeddings)
-        + norm_parameters(
-            num_layers=num_layers, hidden_size=hidden_size, head_dim=head_dim, query_key_norms=query_key_norms
+        + small_parameters(
+            num_layers=num_layers,
+            hidden_size=hidden_size,
+            head_dim=head_dim,
+            norms=norms,
+            biases=biases,
+            query_key_norms=query_key_norms,
         )
     )
 

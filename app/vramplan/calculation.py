@@ -1,15 +1,18 @@
-"""How an estimate is calculated, step by step: the formulas from the data file, and the values that fill them.
+"""How the planning formula is calculated, step by step: the formulas from the data file, and the values that fill them.
 
 A value comes from the estimate itself; the expression beside it is for reading, and tests hold the two together.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
 from vramplan.data import table
 from vramplan.ledger import Estimate
+from vramplan.policy import policy
 from vramplan.settings import Settings
+from vramplan.targets import ALL_LINEAR
 from vramplan.units import GIB, count_text, exact_text, gib_text
 
 BYTES = "bytes"
@@ -28,9 +31,9 @@ class Case:
     when: dict[str, list[str]]
     expression: str
 
-    def applies(self, settings: Settings) -> bool:
+    def applies(self, chosen: Mapping[str, str]) -> bool:
         """Whether this form is the one in use."""
-        return all(getattr(settings, name) in values for name, values in self.when.items())
+        return all(chosen[name] in values for name, values in self.when.items())
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,27 @@ def symbol_meanings() -> dict[str, str]:
     return {symbol: meaning for symbol, meaning in entries.items() if symbol not in ("source", "date")}
 
 
+def choices(settings: Settings) -> dict[str, str]:
+    """What the planning formula makes of the settings that choose between its forms."""
+    decided = policy(settings)
+    return {
+        "method": settings.method,
+        "adapter_targets": "all-linear" if set(ALL_LINEAR) <= set(settings.targets) else "attention",
+        "trainable_precision": decided.trainable_precision,
+        "optimizer": "adamw-8bit" if decided.optimizer == "adamw-8bit" else "adamw",
+        "checkpointing": settings.checkpointing,
+        "attention_kernel": "eager" if settings.attention_kernel == "eager" else "efficient",
+    }
+
+
 def applying_cases(settings: Settings) -> set[str]:
     """Ids of the cases in use."""
-    return {case.id for step in steps() for case in step.cases if case.applies(settings)}
+    chosen = choices(settings)
+    return {case.id for step in steps() for case in step.cases if case.applies(chosen)}
 
 
 def value_texts(estimate: Estimate) -> dict[str, str]:
-    """The value of every symbol as text; for byte quantities `<symbol>-gib` has the same in GiB."""
+    """The value of every symbol of a planning estimate as text; for byte quantities `<symbol>-gib` has the same in GiB."""
     exact = estimate.quantities
     texts = {symbol: exact_text(value, places=SHOWN_PLACES) for symbol, value in exact.items()}
     texts |= {

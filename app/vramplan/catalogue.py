@@ -1,17 +1,24 @@
 """What can be chosen by name: model presets, GPU memory classes, and the default of every setting."""
 
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
+from decimal import Decimal
 from functools import cache
 
 from vramplan.architecture import Architecture
 from vramplan.data import table
-from vramplan.units import GIB
+from vramplan.units import GIB, MIB, budget_bytes
 
 CUSTOM = "custom"
 """Name of the model and of the GPU whose numbers are typed in."""
 
-DIMENSIONS = tuple(field.name for field in fields(Architecture) if field.name != "query_key_norms")
+DIMENSIONS = tuple(field.name for field in fields(Architecture) if field.default is MISSING)
 """Settings that describe a custom decoder, in the order they are asked for."""
+
+TRAITS = tuple(field.name for field in fields(Architecture) if field.default is not MISSING)
+"""Settings that say what else a custom decoder has; most have none of it."""
+
+DEFAULT_CONTEXT_BYTES = 504 * MIB
+"""CUDA context where the card is not known: that of an RTX 4090 and, within a MiB, of an A100. Source: data/cards.toml."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ def presets() -> dict[str, Preset]:
         name: Preset(
             name=name,
             label=entry["label"],
-            architecture=Architecture(**{key: entry[key] for key in names}),
+            architecture=Architecture(**{key: entry[key] for key in names if key in entry}),
             max_sequence_length=entry["max_sequence_length"],
             source=entry["source"],
         )
@@ -65,10 +72,50 @@ def gpu_classes() -> dict[str, GpuClass]:
     }
 
 
+@dataclass(frozen=True)
+class Card:
+    """A card with the memory its driver reports, and what a CUDA context takes of it."""
+
+    name: str
+    label: str
+    total_bytes: int
+    context_bytes: int
+    source: str
+
+
+@cache
+def cards() -> dict[str, Card]:
+    """Every card by name, in the order of the data file."""
+    return {
+        name: Card(
+            name=name,
+            label=entry["label"],
+            total_bytes=_total_bytes(entry),
+            context_bytes=entry["context_mib"] * MIB if "context_mib" in entry else DEFAULT_CONTEXT_BYTES,
+            source=entry["source"],
+        )
+        for name, entry in table("cards").items()
+    }
+
+
+def _total_bytes(entry: dict) -> int:
+    """A total in MiB, or in GiB as a message printed it."""
+    if "total_mib" in entry:
+        return entry["total_mib"] * MIB
+    return budget_bytes(amount=Decimal(entry["total_gib"]), unit="gib")
+
+
 @cache
 def defaults_by_version() -> dict[int, dict[str, str]]:
-    """Default text of every setting, for each published version of the defaults."""
-    return {int(version): entry["values"] for version, entry in table("defaults").items()}
+    """Default text of every setting, for each published version of the defaults, oldest first.
+
+    A setting that a version did not know yet has the default it was introduced with.
+    """
+    tables = [(int(version), entry["values"]) for version, entry in table("defaults").items()]
+    filled: dict[int, dict[str, str]] = {}
+    for version, values in sorted(tables, reverse=True):
+        filled[version] = filled.get(version + 1, {}) | values
+    return dict(sorted(filled.items()))
 
 
 def current_version() -> int:

@@ -130,16 +130,16 @@ class Stack:
     budget_at: float
 
 
-def stack(amounts: dict[str, int], *, budget: int) -> Stack:
-    """Lay out a stacked bar of component bytes against a budget in bytes."""
-    longest = max(sum(amounts.values()), budget)
+def stack(amounts: dict[str, int], *, budget: int, longest: int = 0) -> Stack:
+    """Lay out a stacked bar of component bytes against a budget in bytes; `longest`: bytes the bar spans at least."""
+    longest = max(sum(amounts.values()), budget, longest)
     parts = []
     before = 0
     for name, amount in amounts.items():
         start, end = (round(STACK_WIDTH * edge / longest, 2) for edge in (before, before + amount))
         parts.append(Part(name, start, round(end - start, 2)))
         before += amount
-    return Stack(STACK_WIDTH, tuple(parts), round(STACK_WIDTH * budget / longest, 2))
+    return Stack(STACK_WIDTH, tuple(parts), round(STACK_WIDTH * max(0, budget) / longest, 2))
 
 
 def layout(current: Estimate, *, longest_fitting: int | None, frame: Frame = WIDE) -> Chart:
@@ -155,7 +155,7 @@ def layout(current: Estimate, *, longest_fitting: int | None, frame: Frame = WID
     if crossing:
         lengths.add(crossing)
     points = [point(settings, length) for length in sorted(lengths)]
-    ticks = memory_ticks(max(points[-1].peak_bytes, current.budget_bytes))
+    ticks = memory_ticks(max(points[-1].peak_bytes, current.usable_bytes))
     top = ticks[-1] * GIB
     frame = replace(frame, left=max(frame.left, LABEL_GAP + DIGIT_WIDTH * len(count_text(ticks[-1]))))
 
@@ -172,7 +172,7 @@ def layout(current: Estimate, *, longest_fitting: int | None, frame: Frame = WID
         samples=marks,
         current=by_length[settings.sequence_length],
         crossing=by_length.get(crossing),
-        budget_y=y_of(current.budget_bytes),
+        budget_y=y_of(max(0, current.usable_bytes)),
         x_ticks=tuple(Tick(x_of(tokens), tokens) for tokens in (0, span // 4, span // 2, span * 3 // 4, span)),
         y_ticks=tuple(Tick(y_of(gib * GIB), gib) for gib in ticks),
     )

@@ -10,10 +10,12 @@ from vramplan.fields import (
     FIELDS,
     Choice,
     Field,
+    Targets,
     WholeNumber,
     decimal_limits,
     limits,
 )
+from vramplan.targets import named_parts, normal_text
 from vramplan.units import UNIT_LABELS, convert_amount, count_text, plain_decimal
 
 MAX_TYPED_LENGTH = 128
@@ -92,6 +94,8 @@ def _read(field: Field, text: str, texts: Mapping[str, str]) -> tuple[Value, str
     """The value of one text and no complaint, or the text and a complaint. Other texts may decide the limits."""
     if isinstance(field.kind, Choice):
         return _choice(field, text)
+    if isinstance(field.kind, Targets):
+        return _targets(field, text)
     if isinstance(field.kind, WholeNumber):
         return _whole_number(field, text, *limits(field, texts))
     return _exact_decimal(field, text, *decimal_limits(field, texts))
@@ -102,6 +106,14 @@ def _choice(field: Field, text: str) -> tuple[Value, str]:
     if text not in names:
         return text, f"{field.label} must be one of {', '.join(names)}; {came(text)}. Choose one of these."
     return {"true": True, "false": False}.get(text, text), ""
+
+
+def _targets(field: Field, text: str) -> tuple[Value, str]:
+    if len(text) <= MAX_TYPED_LENGTH and named_parts(text):
+        return normal_text(text), ""
+    names = ", ".join(option.value for option in field.kind.options)
+    parts = ", ".join(field.kind.parts)
+    return text, f"{field.label} must be {names}, or a comma list of {parts}; {came(text)}. Name each part once."
 
 
 def _whole_number(field: Field, text: str, minimum: int, maximum: int) -> tuple[Value, str]:

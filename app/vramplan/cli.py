@@ -1,20 +1,21 @@
 """The command `vramplan`: the same settings as the page, as flags; tables for people, JSON for programs.
 
-Exit status: 0 the run fits, 1 it does not, 2 the input cannot be used.
+Exit status: 0 the run fits or likely fits, 1 it does not or is unlikely to, 2 the input cannot be used or counted.
 """
 
 import argparse
 import io
 import os
 import sys
+from collections.abc import Callable
 
 from vramplan import tables
 from vramplan.accountings import estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.compare import compare
 from vramplan.curve import curve
-from vramplan.errors import SettingsError
-from vramplan.fields import FIELDS, SECTIONS, Choice, ExactDecimal, Field, range_text
+from vramplan.errors import NotExpressible, SettingsError
+from vramplan.fields import FIELDS, SECTIONS, Choice, ExactDecimal, Field, Targets, range_text
 from vramplan.fit import fit, longest_sequence
 from vramplan.ledger import Estimate
 from vramplan.link import read_query, to_query, unused_notices
@@ -38,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without these characters still gets the numbers
     options = _parser().parse_args(arguments)
+    if options.command == "evidence":
+        return _print(tables.evidence_tables)
     link = read_query(_given(options, "link") or "")
     flags = {field.name: text for field in FIELDS if (text := _given(options, field.name)) is not None}
     texts = link.texts | flags
@@ -47,18 +50,27 @@ def main(arguments: list[str] | None = None) -> int:
         for error in problem.errors:
             print(f"vramplan: --{_flag(error.field)}: {error.message}", file=sys.stderr)
         return BAD_INPUT
+    except NotExpressible as problem:
+        print(f"vramplan: --{_flag(problem.field)}: {problem.message}", file=sys.stderr)
+        return BAD_INPUT
     for notice in (*link.dropped, *_assumed(texts, options), *unused_notices(texts, version=link.version)):
         print(f"vramplan: note: {notice}", file=sys.stderr)
+    page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
+    status = _print(lambda: _json(options.command, current) if options.json else _text(options.command, current, page))
+    return status or (FITS if current.fits else DOES_NOT_FIT)
+
+
+def _print(make: Callable[[], str]) -> int:
+    """Print what is made, and return 0, or the status for a result that cannot be written."""
     try:
-        page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
-        print(_json(options.command, current) if options.json else _text(options.command, current, page), flush=True)
+        print(make(), flush=True)
     except BrokenPipeError:
         _drop_output()
     except OSError as problem:
         _drop_output()
         print(f"vramplan: the result could not be written: {problem.strerror}.", file=sys.stderr)
         return BAD_INPUT
-    return FITS if current.fits else DOES_NOT_FIT
+    return 0
 
 
 def _assumed(texts: dict[str, str], options: argparse.Namespace) -> list[str]:
@@ -113,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="vramplan",
         description="Will this LLM fine-tuning run fit on that GPU, and if not, what makes it fit?",
-        epilog="Exit status: 0 the run fits, 1 it does not, 2 the input cannot be used.",
+        epilog="Exit status: 0 the run fits or likely fits, 1 it does not or is unlikely to, 2 the input cannot be used or counted.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, purpose in COMMANDS.items():
@@ -130,6 +142,8 @@ def _parser() -> argparse.ArgumentParser:
         groups = {section: command.add_argument_group(label) for section, label in SECTIONS.items()}
         for field in FIELDS:
             groups[field.section].add_argument(f"--{_flag(field.name)}", metavar=_metavar(field), help=_help(field))
+    purpose = "how far the estimates are off recorded runs, and why"
+    commands.add_parser("evidence", help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
     return parser
 
 
@@ -138,7 +152,7 @@ def _flag(name: str) -> str:
 
 
 def _metavar(field: Field) -> str:
-    if isinstance(field.kind, Choice):
+    if isinstance(field.kind, Choice | Targets):
         return "CHOICE"
     return "NUMBER" if isinstance(field.kind, ExactDecimal) else "N"
 
@@ -147,6 +161,9 @@ def _help(field: Field) -> str:
     usual = defaults()
     if isinstance(field.kind, Choice):
         span = ", ".join(option.value for option in field.kind.options)
+    elif isinstance(field.kind, Targets):
+        names = ", ".join(option.value for option in field.kind.options)
+        span = f"{names}, or a comma list of {', '.join(field.kind.parts)}"
     else:
         span = range_text(field, usual)
     condition = f"; {field.condition}" if field.condition else ""

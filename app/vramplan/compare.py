@@ -1,12 +1,40 @@
-"""The same run under each training method."""
+"""The same run counted another way: under each training method, by each accounting, with each training stack."""
 
-from vramplan.accountings import estimate
+from vramplan.accountings import ACCOUNTINGS, estimate, peak_bytes
+from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
+from vramplan.stacks import stacks
 
 
 def compare(settings: Settings) -> tuple[Estimate, ...]:
-    """Estimates of full fine-tuning, LoRA and QLoRA with everything else held, in that order."""
+    """Estimates of full fine-tuning, LoRA and QLoRA with everything else held, in that order; those that can be counted."""
     methods = [option.value for option in BY_NAME["method"].kind.options]
-    return tuple(estimate(settings.replace(method=method)) for method in methods)
+    counted = (counted_or_why(settings.replace(method=method)) for method in methods)
+    return tuple(each for each in counted if isinstance(each, Estimate))
+
+
+def by_accounting(settings: Settings) -> dict[str, Estimate | NotExpressible]:
+    """The same run by every accounting, or why it cannot count it."""
+    return {name: counted_or_why(settings.varied(accounting=name)) for name in ACCOUNTINGS}
+
+
+def counted_or_why(settings: Settings) -> Estimate | NotExpressible:
+    """An estimate, or what keeps the accounting from making one."""
+    try:
+        return estimate(settings)
+    except NotExpressible as reason:
+        return reason
+
+
+def peaks_by_stack(settings: Settings) -> dict[str, int]:
+    """The peak with every stack people may well have: those that are trainers of their own, where they can count the run."""
+    peaks = {}
+    for name, stack in stacks().items():
+        if stack.plausible:
+            try:
+                peaks[name] = peak_bytes(settings.varied(stack=name))
+            except NotExpressible:
+                continue
+    return peaks

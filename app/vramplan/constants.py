@@ -29,6 +29,26 @@ NF4_DOUBLE_QUANTIZED_BYTES = (
 )
 """Bytes per quantized weight with its share of both levels of scales: 0.515869140625."""
 
+CUBLAS_WORKSPACE_BYTES = 4_096 * 1_024 * 2 + 16 * 1_024 * 8
+"""Bytes of the workspace PyTorch gives a cuBLAS handle, inside its own allocator, on cards before Hopper: 8,519,680.
+Source: torch 2.13.0, ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize."""
+
+CUBLAS_HANDLES = 2
+"""Handles that a training process opens: for the main thread and for autograd's. Measured: recorded runs on T4 and A100."""
+
+GPTQ_GROUP_SIZE = 128
+"""Weights that share one scale in GPTQ and AWQ checkpoints. Source: the group_size of nearly all published checkpoints."""
+
+EIGHT_BIT_BLOCK_SIZE = 256
+"""Values of an 8-bit optimizer state that share a float32 scale. Source: bitsandbytes 0.50.2, optim/optimizer.py,
+Optimizer2State.init_state."""
+
+EIGHT_BIT_SMALLEST_TENSOR = 4_096
+"""Values from which a parameter's states are kept in 8 bits. Source: bitsandbytes 0.50.2, min_8bit_size."""
+
+PAGED_SMALLEST_TENSOR = 100_000
+"""Values from which a paged state is unified memory. Source: bitsandbytes 0.50.2, optim/optimizer.py, get_state_buffer."""
+
 ADAM_MOMENTS = 2
 """Running statistics AdamW keeps per trainable parameter: first and second moment. Source: Loshchilov and Hutter 2019."""
 

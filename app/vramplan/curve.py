@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vramplan.accountings import estimate
+from vramplan.accountings import fits, peak_bytes, usable_bytes
 from vramplan.settings import Settings
 
 FIRST_POINT = 128
@@ -12,16 +12,12 @@ FIRST_POINT = 128
 
 @dataclass(frozen=True)
 class Point:
-    """One sequence length and its estimated peak per GPU."""
+    """One sequence length, its estimated peak per GPU, what that leaves, and whether it fits."""
 
     sequence_length: int
     peak_bytes: int
     headroom_bytes: int
-
-    @property
-    def fits(self) -> bool:
-        """Whether the peak stays within the budget; equality fits."""
-        return self.headroom_bytes >= 0
+    fits: bool
 
 
 @dataclass(frozen=True)
@@ -34,8 +30,9 @@ class Curve:
 
 def point(settings: Settings, sequence_length: int) -> Point:
     """The peak at one sequence length."""
-    at = estimate(settings.varied(sequence_length=sequence_length))
-    return Point(sequence_length, at.peak_bytes, at.headroom_bytes)
+    at = settings.varied(sequence_length=sequence_length)
+    peak = peak_bytes(at)
+    return Point(sequence_length, peak, usable_bytes(at) - peak, fits(at))
 
 
 def curve(settings: Settings, *, also: Iterable[int] = ()) -> Curve:

@@ -12,7 +12,7 @@ from vramplan import units
 from vramplan.curve import Curve
 from vramplan.fields import FIELDS
 from vramplan.fit import Fit, Limit
-from vramplan.ledger import Estimate
+from vramplan.ledger import Band, Estimate, Moment, Term
 from vramplan.link import to_query
 from vramplan.settings import Settings
 
@@ -52,6 +52,56 @@ def _settings(settings: Settings) -> dict[str, Setting]:
     return known | ({"gpu": int(settings.gpu)} if settings.gpu.isdecimal() else {})
 
 
+class BandDocument(Document):
+    """The least and the most that is to be expected."""
+
+    low: Bytes
+    high: Bytes
+
+    @classmethod
+    def of(cls, band: Band | None) -> Self | None:
+        """The document of a band."""
+        return band and cls(low=band.low, high=band.high)
+
+
+class TensorDocument(Document):
+    """Tensors that are alive at the largest moment."""
+
+    term: str
+    name: str
+    shape: str = Field(description="B, S: micro-batch and sequence length")
+    dtype: str
+    count: int
+    bytes: Bytes
+    why: str
+
+    @classmethod
+    def list_of(cls, moment: Moment) -> list[Self]:
+        """The documents of a moment's tensors."""
+        return [
+            cls(term=term, name=each.name, shape=each.shape, dtype=each.dtype, count=each.count, bytes=each.bytes, why=each.why)
+            for term, holdings in moment.inspect().items()
+            for each in holdings
+        ]
+
+
+class MomentDocument(Document):
+    """One moment of a training step, by term."""
+
+    name: str
+    bytes: Bytes
+    terms: list[TermDocument]
+
+    @classmethod
+    def of(cls, moment: Moment) -> Self:
+        """The document of a moment."""
+        return cls(name=moment.name, bytes=moment.bytes, terms=_terms(moment.terms))
+
+
+def _terms(terms: tuple[Term, ...]) -> list[TermDocument]:
+    return [TermDocument(name=term.name, bytes=term.bytes) for term in terms]
+
+
 class EstimateDocument(Document):
     """The estimated peak of one run, by term, against its budget."""
 
@@ -61,8 +111,14 @@ class EstimateDocument(Document):
     terms: list[TermDocument]
     peak_bytes: Bytes
     budget_bytes: Bytes
-    headroom_bytes: int = Field(description="Budget less peak in bytes; negative is a shortfall")
-    fits: bool
+    context_bytes: Bytes = Field(description="CUDA context, taken from the budget; 0 where a term counts it")
+    headroom_bytes: int = Field(description="Budget less context less peak in bytes; negative is a shortfall")
+    verdict: str = Field(description="yes, likely, unlikely or no")
+    fits: bool = Field(description="Whether the verdict is yes or likely")
+    reserved_bytes: BandDocument | None = Field(description="What PyTorch's allocator is expected to hold; null where terms count it")
+    process_bytes: BandDocument | None = Field(description="What nvidia-smi is expected to show; null where terms count it")
+    moments: list[MomentDocument] = Field(description="Every moment of the step; terms and peak are those of the largest")
+    tensors: list[TensorDocument] = Field(description="What is alive at the largest moment, as far as the accounting knows it")
 
     @classmethod
     def of(cls, estimate: Estimate) -> Self:
@@ -73,11 +129,17 @@ class EstimateDocument(Document):
             parameters=ParametersDocument(
                 total=estimate.parameters.total, trainable=estimate.parameters.trainable
             ),
-            terms=[TermDocument(name=term.name, bytes=term.bytes) for term in estimate.terms],
+            terms=_terms(estimate.terms),
             peak_bytes=estimate.peak_bytes,
             budget_bytes=estimate.budget_bytes,
+            context_bytes=estimate.context_bytes,
             headroom_bytes=estimate.headroom_bytes,
+            verdict=estimate.verdict,
             fits=estimate.fits,
+            reserved_bytes=BandDocument.of(estimate.reserved),
+            process_bytes=BandDocument.of(estimate.process),
+            moments=[MomentDocument.of(moment) for moment in estimate.moments],
+            tensors=TensorDocument.list_of(estimate.moment),
         )
 
 

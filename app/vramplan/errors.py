@@ -23,3 +23,15 @@ class SettingsError(ValueError):
 
     def __str__(self) -> str:
         return self.errors[0].message
+
+
+class NotExpressible(ValueError):
+    """A run that an accounting has no way to count: which setting is in the way, and one sentence about it."""
+
+    def __init__(self, field: str, message: str):
+        super().__init__(field, message)
+        self.field = field
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message

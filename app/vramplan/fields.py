@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from vramplan.catalogue import CUSTOM, gpu_classes, presets
+from vramplan.catalogue import CUSTOM, cards, gpu_classes, presets
 from vramplan.constants import FIXED_ALLOWANCE_BYTES
-from vramplan.units import GIB, UNIT_LABELS, convert_amount, count_text
+from vramplan.stacks import stacks
+from vramplan.targets import EVERYTHING
+from vramplan.units import GIB, UNIT_LABELS, convert_amount, count_text, gib_text
 
 MAX_CUSTOM_SEQUENCE_LENGTH = 131_072
 """Longest sequence a custom decoder is estimated for, in tokens: that of the Llama presets."""
@@ -57,7 +59,15 @@ class ExactDecimal:
     unit_field: str = ""
 
 
-Kind = Choice | WholeNumber | ExactDecimal
+@dataclass(frozen=True)
+class Targets:
+    """A setting that takes one of a few named sets of linear maps, or a comma list of `parts`."""
+
+    options: tuple[Option, ...]
+    parts: tuple[str, ...]
+
+
+Kind = Choice | WholeNumber | ExactDecimal | Targets
 
 
 def always(values: Mapping[str, object]) -> bool:
@@ -73,6 +83,31 @@ def with_custom_model(values: Mapping[str, object]) -> bool:
 def with_adapters(values: Mapping[str, object]) -> bool:
     """Applies when low-rank adapters are trained."""
     return values.get("method") in ("lora", "qlora")
+
+
+def with_quantized_base(values: Mapping[str, object]) -> bool:
+    """Applies when a quantised base is counted tensor by tensor."""
+    return counting_steps(values) and values.get("method") == "qlora"
+
+
+def with_step_adapters(values: Mapping[str, object]) -> bool:
+    """Applies when adapters are counted tensor by tensor."""
+    return counting_steps(values) and with_adapters(values)
+
+
+def counting_steps(values: Mapping[str, object]) -> bool:
+    """Applies when the accounting follows the tensors of a training step."""
+    return values.get("accounting") == "step"
+
+
+def planning(values: Mapping[str, object]) -> bool:
+    """Applies when the accounting is the planning formula."""
+    return values.get("accounting") == "planning"
+
+
+def with_named_card(values: Mapping[str, object]) -> bool:
+    """Applies when the memory is what a driver reports for a card."""
+    return values.get("gpu") in cards()
 
 
 def with_custom_budget(values: Mapping[str, object]) -> bool:
@@ -120,7 +155,14 @@ def _gpu_options() -> tuple[Option, ...]:
     classes = (
         Option(gpu.name, f"{gpu.capacity_gib} GiB", "e.g. " + ", ".join(gpu.cards)) for gpu in gpu_classes().values()
     )
-    return (*classes, Option(CUSTOM, "Custom budget"))
+    reported = (
+        Option(card.name, card.label, f"{gib_text(card.total_bytes)} GiB reported") for card in cards().values()
+    )
+    return (*classes, *reported, Option(CUSTOM, "Custom budget"))
+
+
+def _stack_options() -> tuple[Option, ...]:
+    return tuple(Option(stack.name, stack.label) for stack in stacks().values())
 
 
 def _dimension(name: str, maximum: int, label: str, hint: str) -> Field:
@@ -128,16 +170,35 @@ def _dimension(name: str, maximum: int, label: str, hint: str) -> Field:
     return Field(name, kind, label, hint, "model", applies=with_custom_model, governed_by="model", condition="only with model=custom")
 
 
+def _trait(name: str, label: str, hint: str, kind: Kind | None = None) -> Field:
+    return Field(name, kind or YES_NO, label, hint, "model", applies=with_custom_model, governed_by="model", condition="only with model=custom")
+
+
+def _step_field(name: str, kind: Kind, label: str, hint: str, section: str, applies=counting_steps, condition: str = "") -> Field:
+    """A field that only the step accounting reads; its value is kept for comparisons while another accounting is chosen."""
+    condition = condition or "only with accounting=step"
+    return Field(name, kind, label, hint, section, applies=applies, governed_by="accounting", condition=condition, kept=True)
+
+
+AS_THE_STACK = Option("stack", "As the stack", "what the trainer does by itself")
+"""The choice to leave a setting to the training stack."""
+
 YES_NO = Choice((Option("true", "Yes"), Option("false", "No")))
 
 FIELDS: tuple[Field, ...] = (
     Field(
         "accounting",
-        Choice((Option("planning", "Planning formula"),)),
+        Choice(
+            (
+                Option("step", "Training step", "follows every tensor"),
+                Option("planning", "Planning formula", "a sum of rules"),
+            )
+        ),
         "Accounting",
         "The way memory is counted.",
-        "advanced",
+        "method",
     ),
+    _step_field("stack", Choice(_stack_options()), "Training stack", "Trainer and release; it decides what is not set below.", "method"),
     Field("model", Choice(_model_options()), "Model", "A preset, or your own dimensions.", "model"),
     _dimension("hidden_size", 1_048_576, "Hidden size", "Width of the residual stream: hidden_size in config.json."),
     _dimension("num_layers", 1_024, "Layers", "Decoder blocks: num_hidden_layers."),
@@ -156,13 +217,26 @@ FIELDS: tuple[Field, ...] = (
         governed_by="model",
         condition="only with model=custom",
     ),
+    _trait("query_key_norms", "Query/key norms", "An RMSNorm on each query and key head, as in Qwen3."),
+    _trait("extra_norms", "Four norms per layer", "Norms after attention and MLP too, as in Gemma 2 and 3."),
+    _trait("query_biases", "Query, key, value biases", "As in Qwen2.5: attention_bias."),
+    _trait("fused_projections", "Fused projections", "One qkv and one gate_up map, as in Phi-3."),
+    _trait("scaled_embeddings", "Scaled embeddings", "Embeddings times a number, as in Gemma and Granite."),
+    _trait("attention_softcap", "Attention soft-cap", "attn_logit_softcapping, as in Gemma 2."),
+    _trait("logit_softcap", "Logit soft-cap", "final_logit_softcapping, as in Gemma 2."),
+    _trait(
+        "sliding_window",
+        "Sliding window",
+        "sliding_window if some layers use it, else 0.",
+        WholeNumber(0, MAX_CUSTOM_SEQUENCE_LENGTH, "tokens"),
+    ),
     Field(
         "method",
         Choice(
             (
                 Option("full", "Full", "all weights"),
                 Option("lora", "LoRA", "adapters, 16-bit base"),
-                Option("qlora", "QLoRA", "adapters, 4-bit base"),
+                Option("qlora", "QLoRA", "adapters, quantised base"),
             )
         ),
         "Training method",
@@ -182,11 +256,12 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "adapter_targets",
-        Choice(
+        Targets(
             (
                 Option("attention", "Attention only", "q, k, v, o"),
                 Option("all-linear", "All linear", "q, k, v, o, gate, up, down"),
-            )
+            ),
+            EVERYTHING,
         ),
         "Adapter targets",
         "Projections that get an adapter.",
@@ -196,11 +271,63 @@ FIELDS: tuple[Field, ...] = (
         condition="only with method=lora or method=qlora",
         kept=True,
     ),
+    _step_field(
+        "quantization",
+        Choice(
+            (
+                Option("nf4-double", "NF4, double quantisation", "bitsandbytes 4-bit"),
+                Option("nf4", "NF4", "bitsandbytes 4-bit, plain scales"),
+                Option("int8", "LLM.int8()", "bitsandbytes 8-bit"),
+                Option("gptq", "GPTQ 4-bit", "groups of 128"),
+                Option("gptq-ungrouped", "GPTQ 4-bit, ungrouped", "group_size −1"),
+                Option("awq", "AWQ 4-bit", "groups of 128"),
+            )
+        ),
+        "Base quantisation",
+        "How the frozen linear weights are stored.",
+        "method",
+        with_quantized_base,
+        "only with accounting=step and method=qlora",
+    ),
+    _step_field(
+        "kbit_preparation",
+        Choice(
+            (
+                AS_THE_STACK,
+                Option("all", "Everything to FP32", "prepare_model_for_kbit_training"),
+                Option("norms", "Norms to FP32", "embedding and head stay 16-bit"),
+                Option("none", "None", "everything stays 16-bit"),
+            )
+        ),
+        "Preparation of the quantised model",
+        "Types of what is not quantised: norms, embedding, head.",
+        "advanced",
+        with_quantized_base,
+        "only with accounting=step and method=qlora",
+    ),
+    _step_field(
+        "base_precision",
+        Choice((AS_THE_STACK, Option("bf16", "16-bit", "dtype=bfloat16"), Option("fp32", "FP32", "dtype=float32"))),
+        "Base weights loaded in",
+        "Type of the frozen weights; with a quantised base, of what is not quantised.",
+        "advanced",
+        with_step_adapters,
+        "only with accounting=step and method=lora or method=qlora",
+    ),
+    _step_field(
+        "lora_dropout",
+        ExactDecimal("0", "0.99"),
+        "Adapter dropout",
+        "Above 0, every adapter keeps a mask and a copy of its input: lora_dropout.",
+        "advanced",
+        with_step_adapters,
+        "only with accounting=step and method=lora or method=qlora",
+    ),
     Field(
         "gpu",
         Choice(_gpu_options()),
-        "GPU memory class",
-        "Nominal capacity of one card. A driver reports a little less.",
+        "GPU",
+        "A memory class, a card with what its driver reports, or your own number.",
         "gpu",
     ),
     Field(
@@ -231,6 +358,16 @@ FIELDS: tuple[Field, ...] = (
         "gpu",
     ),
     Field(
+        "other_processes",
+        ExactDecimal("0", str(MAX_BUDGET_GIB), "GiB"),
+        "Used by other processes",
+        "What nvidia-smi shows as used before your run starts; its output can be pasted.",
+        "gpu",
+        applies=with_named_card,
+        governed_by="gpu",
+        condition="only with a card chosen by name",
+    ),
+    Field(
         "sequence_length",
         WholeNumber(1, MAX_CUSTOM_SEQUENCE_LENGTH, "tokens", model_caps=True),
         "Sequence length",
@@ -248,13 +385,14 @@ FIELDS: tuple[Field, ...] = (
         "gradient_accumulation_steps",
         WholeNumber(1, 1_024, "steps"),
         "Gradient accumulation steps",
-        "Micro-batches per optimizer update. Adds no memory in this estimate.",
+        "Micro-batches per optimizer update. Gradients stay from one to the next.",
         "advanced",
     ),
     Field(
         "trainable_precision",
         Choice(
             (
+                AS_THE_STACK,
                 Option("mixed-bf16", "Mixed BF16", "FP32 master weights and gradients"),
                 Option("pure-bf16", "Pure BF16", "BF16 gradients, no master weights"),
             )
@@ -265,10 +403,40 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "optimizer",
-        Choice((Option("adamw", "AdamW", "FP32 moments"), Option("adamw-8bit", "8-bit AdamW", "8-bit moments"))),
+        Choice(
+            (
+                Option("adamw", "AdamW", "as the stack implements it"),
+                Option("adamw-foreach", "AdamW, foreach", "adamw_torch"),
+                Option("adamw-fused", "AdamW, fused", "adamw_torch_fused"),
+                Option("adamw-fp32-states", "AdamW, FP32 states", "bitsandbytes 32-bit, also on BF16 weights"),
+                Option("adamw-8bit", "8-bit AdamW", "8-bit moments"),
+                Option("paged-adamw-32bit", "Paged AdamW, 32-bit", "moments may leave the GPU"),
+                Option("paged-adamw-8bit", "Paged AdamW, 8-bit", "moments may leave the GPU"),
+                Option("adafactor", "Adafactor", "row and column moments"),
+                Option("sgd", "SGD", "no states"),
+                Option("sgd-momentum", "SGD with momentum", "one state"),
+                Option("lion", "Lion", "one FP32 state"),
+            )
+        ),
         "Optimizer",
         "Which states are kept for each trained weight.",
         "advanced",
+    ),
+    _step_field(
+        "loss",
+        Choice(
+            (
+                AS_THE_STACK,
+                Option("logits", "Logits kept", "the model’s own cross-entropy"),
+                Option("triton", "Triton, in place", "logits kept, gradient written over them"),
+                Option("fused-linear", "Fused linear (Liger)", "use_liger_kernel, its loss alone"),
+                Option("chunked", "Chunked", "TRL chunked_nll: 256 tokens at a time"),
+                Option("tiled", "Tiled", "TRL from 1.15: tiles of the scores"),
+            )
+        ),
+        "Loss",
+        "How cross-entropy is computed; often the peak.",
+        "memory",
     ),
     Field(
         "checkpointing",
@@ -282,6 +450,7 @@ FIELDS: tuple[Field, ...] = (
         Choice(
             (
                 Option("efficient", "Memory-efficient", "FlashAttention, SDPA: no score matrix is stored"),
+                Option("efficient-repeated", "Efficient, heads repeated", "SDPA before Ampere, or with a mask"),
                 Option("eager", "Eager", "stores scores for every pair of tokens"),
             )
         ),
@@ -289,12 +458,30 @@ FIELDS: tuple[Field, ...] = (
         "What the run really uses, not what was asked for.",
         "memory",
     ),
+    _step_field(
+        "autocast",
+        Choice((AS_THE_STACK, Option("on", "On", "bf16=True or fp16=True"), Option("off", "Off", "types as loaded"))),
+        "Autocast",
+        "Whether products run in 16 bits whatever the type of their inputs.",
+        "advanced",
+    ),
+    _step_field(
+        "half_precision",
+        Choice((Option("bf16", "BF16"), Option("fp16", "FP16"))),
+        "16-bit type",
+        "FP16 on cards before Ampere; only eager attention differs.",
+        "advanced",
+    ),
     Field(
         "activation_multiplier",
         ExactDecimal("0.25", "4"),
         "Activation multiplier",
         "Scales saved and active activations, not the logits. Set it from a measured run.",
         "advanced",
+        applies=planning,
+        governed_by="accounting",
+        condition="only with accounting=planning",
+        kept=True,
     ),
     Field(
         "extra_allowance",
@@ -302,6 +489,10 @@ FIELDS: tuple[Field, ...] = (
         "Extra allowance",
         f"On top of the fixed {FIXED_ALLOWANCE_BYTES // GIB} GiB, for whatever else your measured runs show.",
         "advanced",
+        applies=planning,
+        governed_by="accounting",
+        condition="only with accounting=planning",
+        kept=True,
     ),
 )
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vramplan.accountings import estimate
+from vramplan.accountings import estimate, fits
 from vramplan.catalogue import GpuClass, gpu_classes
 from vramplan.checks import Value
+from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
@@ -71,33 +72,40 @@ def fit(settings: Settings) -> Fit:
     return Fit(
         largest_micro_batch=largest_micro_batch(settings),
         longest_sequence=longest_sequence(settings),
-        alternatives=tuple(
-            Alternative(change, estimate(settings.replace(**change)), current.peak_bytes)
-            for change in single_changes(settings)
-        ),
+        alternatives=alternatives(current),
         smallest_gpu=smallest_gpu(current),
     )
+
+
+def alternatives(current: Estimate) -> tuple[Alternative, ...]:
+    """What each single change would do; a change that the accounting cannot count is left out."""
+    found = []
+    for change in single_changes(current.settings):
+        try:
+            found.append(Alternative(change, estimate(current.settings.replace(**change)), current.peak_bytes))
+        except NotExpressible:
+            continue
+    return tuple(found)
 
 
 def largest_micro_batch(settings: Settings) -> Limit:
     """The largest micro-batch that fits at this sequence length."""
     cap = BY_NAME["micro_batch"].kind.maximum
-    return _largest(cap, lambda value: estimate(settings.varied(micro_batch=value)).fits)
+    return _largest(cap, lambda value: fits(settings.varied(micro_batch=value)))
 
 
 def longest_sequence(settings: Settings) -> Limit:
     """The longest sequence that fits at this micro-batch."""
     return _largest(
-        settings.max_sequence_length, lambda value: estimate(settings.varied(sequence_length=value)).fits
+        settings.max_sequence_length, lambda value: fits(settings.varied(sequence_length=value))
     )
 
 
 def smallest_gpu(current: Estimate) -> SmallestGpu | None:
     """The smallest class of card that holds the estimate, None when no class does."""
     for gpu in gpu_classes().values():
-        headroom = gpu.budget_bytes - current.peak_bytes
-        if headroom >= 0:
-            return SmallestGpu(gpu, headroom)
+        if fits(current.settings.varied(gpu=gpu.name)):
+            return SmallestGpu(gpu, estimate(current.settings.varied(gpu=gpu.name)).headroom_bytes)
     return None
 
 
@@ -105,9 +113,11 @@ def single_changes(settings: Settings) -> list[dict[str, Value]]:
     """The changes of one setting that are worth trying, whether or not they are already chosen."""
     other_methods = [{"method": name} for name in ("qlora", "lora", "full") if name != settings.method]
     adapters = [{"rank": ALTERNATIVE_RANK}, {"adapter_targets": "attention"}] if settings.trains_adapters else []
+    losses = ["fused-linear"] if settings.accounting == "step" else []
     half = max(1, settings.sequence_length // 2)
     return [
         *other_methods,
+        *({"loss": name} for name in losses),
         {"optimizer": "adamw-8bit"},
         {"trainable_precision": "pure-bf16"},
         {"checkpointing": "full"},

@@ -1,16 +1,23 @@
 """One estimate told to people: numbers as text, rows and sentences. The page paints it and the terminal prints it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vramplan import words
-from vramplan.catalogue import gpu_classes
+from vramplan.accountings import ACCOUNTINGS, step
+from vramplan.accountings import estimate as estimate_of
+from vramplan.catalogue import cards, gpu_classes
 from vramplan.checks import Value
-from vramplan.compare import compare
+from vramplan.compare import by_accounting, compare, counted_or_why, peaks_by_stack
 from vramplan.curve import Point
+from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
 from vramplan.fit import Fit, Limit
-from vramplan.ledger import Estimate
+from vramplan.ledger import NO, UNLIKELY, YES, Estimate, Term
 from vramplan.link import to_query
+from vramplan.policy import Policy, policy, stack_of
+from vramplan.settings import Settings
+from vramplan.stacks import stacks
 from vramplan.units import count_text, counted, gib_text, short_count_text
 
 
@@ -23,18 +30,26 @@ WHOLE_SHARES_FROM = 9.995
 
 @dataclass(frozen=True)
 class Headline:
-    """The answer: estimated peak per GPU, budget and headroom in GiB with two decimals, and the verdict in words."""
+    """The answer: estimated peak per GPU, budget and headroom in GiB with two decimals, and the verdict in words.
+
+    line: what the line across the bar marks, where that is not the budget. counted, beside: what the peak is, and what
+    comes on top of it.
+    """
 
     peak: str
     budget: str
     headroom: str
     headroom_label: str
     verdict: str
+    verdict_name: str
     fits: bool
     sentence: str
     closeness: str
     budget_label: str
     run: str
+    line: str
+    counted: str
+    beside: str
 
 
 @dataclass(frozen=True)
@@ -60,6 +75,81 @@ class Component:
 
 
 @dataclass(frozen=True)
+class MomentRow:
+    """One moment of the step: GiB with two decimals, share of the largest, whether it is that, and bytes by component."""
+
+    label: str
+    gib: str
+    share: float
+    largest: bool
+    amounts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class TensorRow:
+    """Tensors that are alive at the largest moment: shape in symbols, type, how many, GiB, and why they are."""
+
+    label: str
+    shape: str
+    dtype: str
+    count: str
+    gib: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The run by one accounting: peak in GiB and verdict, or the sentence that replaces them."""
+
+    label: str
+    peak: str
+    verdict: str
+    verdict_name: str
+    reason: str
+    current: bool
+    query: str
+
+
+@dataclass(frozen=True)
+class DifferenceRow:
+    """One component by both accountings, in GiB, and why they differ where they do."""
+
+    label: str
+    step: str
+    planning: str
+    difference: str
+    why: str
+
+
+@dataclass(frozen=True)
+class StackRow:
+    """The peak with one training stack."""
+
+    label: str
+    peak: str
+    current: bool
+    query: str
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What the stack decided: two sentences, what of it was only read in code, and the peak with other stacks."""
+
+    stack: str
+    sentence: str
+    spread: str
+    unchecked: tuple[str, ...]
+    stacks: tuple[StackRow, ...]
+
+
+WORKING_TERMS = ("active_layer", "logits")
+"""Terms whose tensors come and go within a moment."""
+
+MOST_TENSORS = 12
+"""Tensors listed at the most; the rest are small."""
+
+
+@dataclass(frozen=True)
 class Change:
     """A run that differs from the current one, with the link that opens it."""
 
@@ -69,6 +159,7 @@ class Change:
     headroom: str
     fits: bool
     verdict: str
+    verdict_name: str
     current: bool
     query: str
 
@@ -92,6 +183,7 @@ class CurveRow:
     headroom: str
     fits: bool
     verdict: str
+    verdict_name: str
     current: bool
     longest: bool
 
@@ -99,40 +191,87 @@ class CurveRow:
 def headline(estimate: Estimate) -> Headline:
     """The answer for one estimate."""
     peak, budget = gib_text(estimate.peak_bytes), gib_text(estimate.budget_bytes)
-    spare = words.amount_text(abs(estimate.headroom_bytes)) if estimate.headroom_bytes else "nothing"
-    ending = f"with {spare} to spare" if estimate.fits else f"short by {spare}"
-    verdict = words.fits_text(estimate.fits)
+    verdict = words.verdict_text(estimate.verdict)
     return Headline(
         peak=peak,
         budget=budget,
         headroom=gib_text(estimate.headroom_bytes, signed=True),
-        headroom_label="Headroom" if estimate.fits else "Shortfall",
+        headroom_label="Headroom" if estimate.headroom_bytes >= 0 else "Shortfall",
         verdict=verdict,
+        verdict_name=estimate.verdict,
         fits=estimate.fits,
-        sentence=f"Estimated peak {peak} GiB per GPU. {verdict} {budget} GiB, {ending}.",
-        closeness=_closeness(estimate) if peak == budget else "",
+        sentence=f"Estimated peak {peak} GiB per GPU. {verdict} {budget} GiB, {_what_is_left(estimate)}.",
+        closeness=_closeness(estimate) if peak == gib_text(estimate.usable_bytes) else "",
         budget_label=budget_label(estimate),
-        run=run_text(estimate),
+        run=run_text(estimate.settings),
+        line=line_text(estimate),
+        counted=counted_text(estimate),
+        beside=beside_text(estimate),
     )
 
 
+def _what_is_left(estimate: Estimate) -> str:
+    """How much the budget leaves, or lacks: 'with 2.10 GiB to spare'."""
+    spare = words.amount_text(abs(estimate.headroom_bytes)) if estimate.headroom_bytes else "nothing"
+    context = f"{words.amount_text(estimate.context_bytes)} of CUDA context" if estimate.context_bytes else ""
+    if estimate.headroom_bytes < 0:
+        return f"short by {spare}, {context} included" if context else f"short by {spare}"
+    only = "only " if estimate.verdict == UNLIKELY else ""
+    return f"with {only}{spare} to spare" + (f" after {context}" if context else "")
+
+
+def line_text(estimate: Estimate) -> str:
+    """What the line across the bar and the curve marks; nothing where it is the budget itself."""
+    if not estimate.context_bytes:
+        return ""
+    usable, context = gib_text(estimate.usable_bytes), words.amount_text(estimate.context_bytes)
+    return f"The line is at {usable} GiB: the budget less {context} of CUDA context."
+
+
+def line_label(estimate: Estimate) -> str:
+    """The same in few words."""
+    return "budget less context" if estimate.context_bytes else "budget"
+
+
+def counted_text(estimate: Estimate) -> str:
+    """What the peak is, and when it is reached."""
+    if estimate.process is None:
+        return "Everything listed below, counted as if it were alive at once."
+    return f"Allocated by tensors at the largest moment: {estimate.moment.name}."
+
+
+def beside_text(estimate: Estimate) -> str:
+    """What comes on top of an allocated peak: the CUDA context, and what the allocator holds unused."""
+    if estimate.process is None:
+        return ""
+    low, high = (gib_text(each) for each in (estimate.process.low, estimate.process.high))
+    would, where = ("would", " on a card with room for it") if estimate.process.high > estimate.budget_bytes else ("will", "")
+    return f"nvidia-smi {would} show about {low} to {high} GiB{where}: unused blocks of the allocator and the CUDA context are on top."
+
+
 def _closeness(estimate: Estimate) -> str:
-    """Which side of the budget a peak lies on when both read the same."""
+    """Which side of the usable memory a peak lies on when both read the same."""
     if estimate.headroom_bytes == 0:
-        return "The peak equals the budget to the byte, which fits."
-    side = "below" if estimate.fits else "above"
-    return f"Both read {gib_text(estimate.peak_bytes)} GiB; the peak is {counted(abs(estimate.headroom_bytes), 'byte')} {side} the budget."
+        return f"The peak equals {_what_is_usable(estimate)} to the byte{', which fits' if estimate.fits else ''}."
+    side = "below" if estimate.headroom_bytes > 0 else "above"
+    return f"Both read {gib_text(estimate.peak_bytes)} GiB; the peak is {counted(abs(estimate.headroom_bytes), 'byte')} {side} {_what_is_usable(estimate)}."
+
+
+def _what_is_usable(estimate: Estimate) -> str:
+    return "the budget less the CUDA context" if estimate.context_bytes else "the budget"
 
 
 def budget_label(estimate: Estimate) -> str:
     """What the budget is: a nominal class, or what was typed."""
     settings = estimate.settings
-    return f"{words.value_text('gpu', settings.gpu)} class" if settings.budget is None else "your budget"
+    label = words.value_text("gpu", settings.gpu)
+    if settings.gpu in cards():
+        return label
+    return f"{label} class" if settings.budget is None else "your budget"
 
 
-def run_text(estimate: Estimate) -> str:
+def run_text(settings: Settings) -> str:
     """The run in a line: model, method and batch."""
-    settings = estimate.settings
     adapter = f" rank {settings.rank}" if settings.trains_adapters else ""
     return (
         f"{settings.model_label} · {words.value_text('method', settings.method)}{adapter} · "
@@ -163,11 +302,142 @@ def components(estimate: Estimate) -> tuple[Component, ...]:
     by_name = {term.name: term.bytes for term in estimate.terms}
     peak = estimate.peak_bytes
     rows = []
-    for name, (label, terms) in words.COMPONENTS.items():
-        parts = [_component(term, words.TERM_LABELS[term], by_name[term], peak) for term in terms]
-        shown = tuple(part for part in parts if part.bytes) if len(parts) > 1 else ()
-        rows.append(_component(name, label, sum(by_name[term] for term in terms), peak, shown if len(shown) > 1 else ()))
+    for name, (_, terms) in words.COMPONENTS.items():
+        known = [term for term in terms if term in by_name]
+        if not known:
+            continue
+        parts = [_component(term, words.term_label(estimate.accounting, term), by_name[term], peak) for term in known]
+        shown = tuple(part for part in parts if part.bytes)
+        label = words.component_label(estimate.accounting, name)
+        rows.append(_component(name, label, sum(by_name[term] for term in known), peak, shown if len(shown) > 1 else ()))
     return tuple(rows)
+
+
+def moments(estimate: Estimate) -> tuple[MomentRow, ...]:
+    """Every moment of the step, the largest marked; nothing for an accounting that knows only one."""
+    if len(estimate.moments) == 1:
+        return ()
+    peak = estimate.peak_bytes
+    return tuple(
+        MomentRow(
+            label=words.moment_text(moment.name),
+            gib=gib_text(moment.bytes),
+            share=moment.bytes / peak,
+            largest=moment is estimate.moment,
+            amounts={name: amount for name, amount in _component_bytes(moment.terms) if amount},
+        )
+        for moment in estimate.moments
+    )
+
+
+def tensors(estimate: Estimate) -> tuple[TensorRow, ...]:
+    """The tensors of the layer or the head that are alive at the largest moment, largest first."""
+    found = [
+        holding
+        for name, holdings in estimate.moment.inspect().items()
+        if name in WORKING_TERMS
+        for holding in holdings
+    ]
+    return tuple(
+        TensorRow(words.moment_text(each.name), each.shape, each.dtype, count_text(each.count), gib_text(each.bytes, places=3), each.why)
+        for each in found[:MOST_TENSORS]
+    )
+
+
+def side_by_side(estimate: Estimate) -> tuple[Counted, ...]:
+    """The same run by every accounting: its peak and verdict, or the sentence that says why it cannot count it."""
+    return counted_by_each(estimate.settings, {estimate.accounting: estimate})
+
+
+def counted_by_each(settings: Settings, known: dict[str, Estimate | NotExpressible]) -> tuple[Counted, ...]:
+    """The run by every accounting. `known`: what has been counted already."""
+    return tuple(
+        _counted(name, settings, known.get(name) or counted_or_why(settings.varied(accounting=name))) for name in ACCOUNTINGS
+    )
+
+
+def _counted(name: str, settings: Settings, counted: Estimate | NotExpressible) -> Counted:
+    label, current = words.value_text("accounting", name), name == settings.accounting
+    query = to_query(settings.varied(accounting=name))
+    if isinstance(counted, NotExpressible):
+        return Counted(label, "", "", "", counted.message, current, query)
+    return Counted(label, gib_text(counted.peak_bytes), words.verdict_text(counted.verdict), counted.verdict, "", current, query)
+
+
+def uncounted_text(settings: Settings) -> str:
+    """That the chosen accounting has no number for this run."""
+    return f"{words.value_text('accounting', settings.accounting)}: cannot count this run"
+
+
+def differences(estimate: Estimate) -> tuple[DifferenceRow, ...]:
+    """How the two accountings differ, component by component; nothing where one of them cannot count the run."""
+    counted = by_accounting(estimate.settings)
+    if any(isinstance(other, NotExpressible) for other in counted.values()):
+        return ()
+    by_step, by_planning = (dict(_component_bytes(counted[name].terms)) for name in ("step", "planning"))
+    rows = [
+        _difference(words.COMPONENTS[name][0], by_step[name], by_planning[name], words.DIFFERENCES[name])
+        for name in words.COMPONENTS
+        if by_step[name] or by_planning[name]
+    ]
+    return (*rows, _difference("Peak per GPU", counted["step"].peak_bytes, counted["planning"].peak_bytes))
+
+
+def _difference(label: str, by_step: int, by_planning: int, why: str = "") -> DifferenceRow:
+    difference = gib_text(by_step - by_planning, signed=True)
+    return DifferenceRow(label, gib_text(by_step), gib_text(by_planning), difference, why if by_step != by_planning else "")
+
+
+def _component_bytes(terms: Iterable[Term]) -> Iterable[tuple[str, int]]:
+    by_name = {term.name: term.bytes for term in terms}
+    for name, (_, parts) in words.COMPONENTS.items():
+        yield name, sum(by_name.get(part, 0) for part in parts)
+
+
+def assumptions(estimate: Estimate) -> Assumptions | None:
+    """What was assumed because nobody said: the stack, what it decided, what of that is unchecked, and other stacks."""
+    if estimate.process is None:
+        return None
+    settings = estimate.settings
+    peaks = peaks_by_stack(settings)
+    rows = tuple(
+        StackRow(stacks()[name].label, gib_text(peak), name == settings.stack, to_query(settings.varied(stack=name)))
+        for name, peak in peaks.items()
+    )
+    low, high = (gib_text(each) for each in (min(peaks.values()), max(peaks.values()))) if peaks else ("", "")
+    spread = f"Other trainers and releases take {low} to {high} GiB for the same settings." if low != high else ""
+    return Assumptions(stack_of(settings).label, assumed_text(estimate), spread, unchecked(estimate), rows)
+
+
+def assumed_text(estimate: Estimate) -> str:
+    """Which stack is assumed and what it decided, in a sentence; nothing where the accounting knows no stacks."""
+    if estimate.process is None:
+        return ""
+    return f"Counted as {stack_of(estimate.settings).label} runs it: {_decided_text(policy(estimate.settings))}."
+
+
+def unchecked(estimate: Estimate) -> tuple[str, ...]:
+    """What the number rests on that was only read in code, not checked by a recorded run."""
+    if estimate.process is None:
+        return ()
+    of_stack = stack_of(estimate.settings).unchecked
+    facts = (words.DECISIONS[name] for name in policy(estimate.settings).assumed if name in of_stack)
+    return tuple(dict.fromkeys((*facts, *step.unchecked(estimate.settings))))
+
+
+def unchecked_text(estimate: Estimate) -> str:
+    """The same in a sentence."""
+    names = unchecked(estimate)
+    return f"Read in the trainer’s code, not yet checked by a recorded run: {', '.join(names)}." if names else ""
+
+
+def _decided_text(decided: Policy) -> str:
+    """The decisions that matter most, in words."""
+    autocast = " under autocast" if decided.autocast else ""
+    precision = f"FP32{autocast}" if decided.trainable_precision == "mixed-bf16" else "BF16"
+    loss = words.value_text("loss", decided.loss)
+    optimizer = words.value_text("optimizer", decided.optimizer)
+    return f"trained parameters in {precision}; optimizer {optimizer}; loss: {loss[0].lower()}{loss[1:]}"
 
 
 def components_total(estimate: Estimate) -> str:
@@ -217,7 +487,8 @@ def _change(change: dict[str, Value], label: str, other: Estimate, estimate: Est
         difference=words.difference_text(other.peak_bytes - estimate.peak_bytes),
         headroom=gib_text(other.headroom_bytes, signed=True),
         fits=other.fits,
-        verdict=words.fits_text(other.fits),
+        verdict=words.verdict_text(other.verdict),
+        verdict_name=other.verdict,
         current=current,
         query=to_query(other.settings),
     )
@@ -280,30 +551,46 @@ def curve_rows(
     estimate: Estimate, points: tuple[Point, ...], *, longest_fitting: int | None = None
 ) -> tuple[CurveRow, ...]:
     """The curve as a table, the longest sequence that fits marked where it is given."""
-    return tuple(
-        CurveRow(
-            tokens=count_text(each.sequence_length),
-            peak=gib_text(each.peak_bytes),
-            headroom=gib_text(each.headroom_bytes, signed=True),
-            fits=each.fits,
-            verdict=words.fits_text(each.fits),
-            current=each.sequence_length == estimate.settings.sequence_length,
-            longest=each.sequence_length == longest_fitting,
-        )
-        for each in points
+    return tuple(_curve_row(estimate, each, longest_fitting) for each in points)
+
+
+def _curve_row(estimate: Estimate, each: Point, longest_fitting: int | None) -> CurveRow:
+    verdict = verdict_at(estimate, each)
+    return CurveRow(
+        tokens=count_text(each.sequence_length),
+        peak=gib_text(each.peak_bytes),
+        headroom=gib_text(each.headroom_bytes, signed=True),
+        fits=each.fits,
+        verdict=words.verdict_text(verdict),
+        verdict_name=verdict,
+        current=each.sequence_length == estimate.settings.sequence_length,
+        longest=each.sequence_length == longest_fitting,
     )
+
+
+def verdict_at(estimate: Estimate, point: Point) -> str:
+    """The verdict at another sequence length; counted again only where what is known of the point leaves it open."""
+    if point.headroom_bytes < 0:
+        return NO
+    if not point.fits:
+        return UNLIKELY
+    if estimate.process is None:
+        return YES
+    return estimate_of(estimate.settings.varied(sequence_length=point.sequence_length)).verdict
 
 
 def curve_sentence(estimate: Estimate, found: Fit) -> str:
     """What the curve shows, in a sentence."""
     limit = found.longest_sequence
+    fits = "fits" if estimate.process is None else "fits, or likely fits,"
     if limit.value is None:
-        return "The whole curve lies above the budget: no sequence length fits at this micro-batch."
+        return "No sequence length fits at this micro-batch."
     if limit.at_cap:
-        return f"The curve stays within the budget up to {counted(limit.value, 'token')}, the longest this model is estimated for."
-    return f"The curve leaves the budget after {counted(limit.value, 'token')}."
+        return f"The run {fits} at every length up to {counted(limit.value, 'token')}, the longest this model is estimated for."
+    return f"The run {fits} up to {counted(limit.value, 'token')}."
 
 
-def reading(point: Point) -> str:
+def reading(estimate: Estimate, point: Point) -> str:
     """One point of the curve, read aloud."""
-    return f"{counted(point.sequence_length, 'token')}: {gib_text(point.peak_bytes)} GiB, {words.fits_text(point.fits).lower()}"
+    verdict = words.verdict_text(verdict_at(estimate, point)).lower()
+    return f"{counted(point.sequence_length, 'token')}: {gib_text(point.peak_bytes)} GiB, {verdict}"

@@ -7,10 +7,11 @@ from decimal import Decimal
 
 from vramplan import units
 from vramplan.architecture import Architecture
-from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults, gpu_classes, presets
+from vramplan.catalogue import CUSTOM, DEFAULT_CONTEXT_BYTES, DIMENSIONS, TRAITS, cards, defaults, gpu_classes, presets
 from vramplan.checks import MAX_TYPED_LENGTH, Checked, Value, check, converted_budget
 from vramplan.errors import SettingsError
 from vramplan.fields import BY_NAME, FIELDS, max_sequence_length
+from vramplan.targets import named_parts
 
 
 TOO_LARGE = 10**MAX_TYPED_LENGTH
@@ -25,15 +26,17 @@ class UnusedSettingWarning(UserWarning):
 class Settings:
     """A valid fine-tuning run. Every argument is optional; what is left out takes its default.
 
-    Exact decimals (budget, activation_multiplier, extra_allowance) may be given as str, int, Decimal or float; a float
+    Exact decimals (budget, other_processes, lora_dropout, activation_multiplier, extra_allowance) may be given as str, int, Decimal or float; a float
     counts as the decimal it prints as. Attributes that do not apply are None: dimensions under a model preset, budget
-    and budget_unit under a GPU class. `rank` and `adapter_targets` stay under full fine-tuning, for comparisons.
+    and budget_unit under a GPU class. What only another method or accounting reads (`rank` under full fine-tuning) stays,
+    for comparisons.
 
     Raises SettingsError with a sentence for every field that cannot be used. Warns with UnusedSettingWarning about a
     setting that does not apply.
     """
 
     accounting: str | None = None
+    stack: str | None = None
     model: str | None = None
     hidden_size: int | None = None
     num_layers: int | None = None
@@ -43,20 +46,36 @@ class Settings:
     intermediate_size: int | None = None
     vocab_size: int | None = None
     tied_embeddings: bool | None = None
+    query_key_norms: bool | None = None
+    extra_norms: bool | None = None
+    query_biases: bool | None = None
+    fused_projections: bool | None = None
+    scaled_embeddings: bool | None = None
+    attention_softcap: bool | None = None
+    logit_softcap: bool | None = None
+    sliding_window: int | None = None
     method: str | None = None
     rank: int | None = None
     adapter_targets: str | None = None
+    quantization: str | None = None
+    kbit_preparation: str | None = None
+    base_precision: str | None = None
+    lora_dropout: Decimal | int | float | str | None = None
     gpu: str | int | None = None
     budget: Decimal | int | float | str | None = None
     budget_unit: str | None = None
     replicas: int | None = None
+    other_processes: Decimal | int | float | str | None = None
     sequence_length: int | None = None
     micro_batch: int | None = None
     gradient_accumulation_steps: int | None = None
     trainable_precision: str | None = None
     optimizer: str | None = None
+    loss: str | None = None
     checkpointing: str | None = None
     attention_kernel: str | None = None
+    autocast: str | None = None
+    half_precision: str | None = None
     activation_multiplier: Decimal | int | float | str | None = None
     extra_allowance: Decimal | int | float | str | None = None
 
@@ -81,18 +100,18 @@ class Settings:
         _warn_unused(checked.unused, changes)
         return of_checked(checked)
 
-    def varied(self, **whole_numbers: int) -> "Settings":
-        """The same run with whole numbers that are known to be in range; unlike replace, nothing is checked again.
+    def varied(self, **known_values: int | str) -> "Settings":
+        """The same run with values that are known to be valid; unlike replace, nothing is checked again.
 
         For searches and curves, which try many values of one setting.
         """
-        return _of({**self.__dict__, **whole_numbers})
+        return _of({**self.__dict__, **known_values})
 
     @property
     def architecture(self) -> Architecture:
         """Dimensions of the base model."""
         if self.model == CUSTOM:
-            return Architecture(**{name: getattr(self, name) for name in DIMENSIONS})
+            return Architecture(**{name: getattr(self, name) for name in (*DIMENSIONS, *TRAITS)})
         return presets()[self.model].architecture
 
     @property
@@ -110,7 +129,20 @@ class Settings:
         """Whole bytes of memory each GPU has for the run."""
         if self.gpu == CUSTOM:
             return units.budget_bytes(amount=self.budget, unit=self.budget_unit)
+        if self.gpu in cards():
+            others = units.budget_bytes(amount=self.other_processes, unit="gib")
+            return max(0, cards()[self.gpu].total_bytes - others)
         return gpu_classes()[self.gpu].budget_bytes
+
+    @property
+    def context_bytes(self) -> int:
+        """What a CUDA context takes of the budget before the first tensor."""
+        return cards()[self.gpu].context_bytes if self.gpu in cards() else DEFAULT_CONTEXT_BYTES
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The linear maps that get an adapter."""
+        return named_parts(self.adapter_targets)
 
     @property
     def max_sequence_length(self) -> int:
@@ -139,9 +171,11 @@ def carried_over(texts: Mapping[str, str], *, chosen: str, before: str) -> dict[
     usual = defaults()
     if chosen == "model" and before in presets():
         known = asdict(presets()[before].architecture)
-        started = {name: as_text(known[name]) for name in DIMENSIONS}
+        started = {name: as_text(known[name]) for name in (*DIMENSIONS, *TRAITS)}
     elif chosen == "gpu" and before in gpu_classes():
         started = {"budget": str(gpu_classes()[before].capacity_gib), "budget_unit": "gib"}
+    elif chosen == "gpu" and before in cards():
+        started = {"budget": units.gib_text(cards()[before].total_bytes), "budget_unit": "gib"}
     else:
         return {}
     untouched = all(texts[name] == usual[name] for name in started)

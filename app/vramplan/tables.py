@@ -2,6 +2,7 @@
 
 from vramplan import report
 from vramplan.curve import Curve
+from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_rows
 from vramplan.fit import Fit
 from vramplan.ledger import Estimate
 
@@ -30,19 +31,63 @@ def columns(rows: list[tuple[str, ...]], *, left: tuple[int, ...] = (0,)) -> str
 def headline(estimate: Estimate) -> str:
     """The answer in the first lines of every command."""
     told = report.headline(estimate)
-    lines = [told.run, told.sentence] + ([told.closeness] if told.closeness else [])
-    return "\n".join(lines)
+    lines = (told.run, told.sentence, told.closeness, told.counted, told.beside)
+    return "\n".join(line for line in lines if line)
 
 
 def estimate_table(estimate: Estimate) -> str:
-    """Headline, parameter counts and the component table with bars."""
+    """Headline, the component table with bars, the moments and tensors, the other accounting, and parameter counts."""
     rows = [("Component", "GiB", "Share", "")]
     for row in report.components(estimate):
         rows.append((row.label, row.gib, row.share_text, _bar(row.share)))
         rows += [(f"  {part.label}", part.gib, "", "") for part in row.parts]
     rows.append(("Peak per GPU", report.components_total(estimate), "", ""))
     facts = [(fact.label, fact.text, fact.exact) for fact in report.facts(estimate)]
-    return "\n\n".join((headline(estimate), columns(rows, left=(0, 3)), columns(facts, left=(0, 1, 2))))
+    parts = (
+        headline(estimate),
+        columns(rows, left=(0, 3)),
+        moments_table(estimate),
+        tensors_table(estimate),
+        accountings_table(estimate),
+        assumptions_text(estimate),
+        columns(facts, left=(0, 1, 2)),
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def moments_table(estimate: Estimate) -> str:
+    """Every moment of the step with a bar, the largest marked; empty where there is only one."""
+    rows = [(row.label, row.gib, _bar(row.share), "← peak" if row.largest else "") for row in report.moments(estimate)]
+    return columns([("Moment", "GiB", "", ""), *rows], left=(0, 2, 3)) if rows else ""
+
+
+def tensors_table(estimate: Estimate) -> str:
+    """The tensors in work at the largest moment; empty where the accounting does not know them."""
+    rows = [(row.label, row.shape, row.dtype, row.count, row.gib, row.why) for row in report.tensors(estimate)]
+    return columns([("Alive at the peak", "Shape", "Type", "Count", "GiB", "Why"), *rows], left=(0, 1, 2, 5)) if rows else ""
+
+
+def accountings_table(estimate: Estimate) -> str:
+    """The same run by every accounting, and how they differ."""
+    rows = [("Accounting", "Peak GiB", "", "")]
+    rows += [
+        (each.label, each.peak or "–", each.verdict or each.reason, NOW if each.current else "")
+        for each in report.side_by_side(estimate)
+    ]
+    differences = [(row.label, row.step, row.planning, row.difference) for row in report.differences(estimate)]
+    if not differences:
+        return columns(rows, left=(0, 2, 3))
+    header = ("Difference by component", "Step", "Planning", "Step less planning")
+    return "\n\n".join((columns(rows, left=(0, 2, 3)), columns([header, *differences])))
+
+
+def assumptions_text(estimate: Estimate) -> str:
+    """What the stack decided, and what was only read in code."""
+    told = report.assumptions(estimate)
+    if not told:
+        return ""
+    unchecked = f"Only read in code, not checked by a recorded run: {', '.join(told.unchecked)}." if told.unchecked else ""
+    return "\n".join(line for line in (told.sentence, told.spread, unchecked) if line)
 
 
 def fit_table(estimate: Estimate, found: Fit) -> str:
@@ -86,3 +131,23 @@ def _marks(row: report.CurveRow) -> str:
 
 def _bar(share: float) -> str:
     return BAR * round(BAR_WIDTH * share)
+
+
+def evidence_tables() -> str:
+    """How right the estimates are: sentences, error quantiles, and the worst runs of every accounting."""
+    found = evidence()
+    header = ("Accounting", "Recorded", "Runs of", "Runs", "Median", "10th", "Worst under", "Worst over", "Median ±", "90th ±", "Under by > 10 %")
+    rows = [
+        (r.accounting, r.kind, r.name, r.runs, r.median, r.tenth, r.worst_under, r.worst_over, r.median_absolute, r.ninetieth_absolute, r.far_under)
+        for r in group_rows(found)
+    ]
+    parts = ["\n".join(summary(found)), columns([header, *rows], left=(0, 1, 2))]
+    for accounting, kind in sorted({(point.accounting, point.kind) for point in found.worst}, reverse=True):
+        parts.append(_worst_table(found, accounting, kind))
+    return "\n\n".join(parts)
+
+
+def _worst_table(found: Evidence, accounting: str, kind: str) -> str:
+    worst = worst_rows(found, accounting, kind)
+    header = (f"{worst[0].accounting}, {worst[0].kind.lower()}: the worst", "Recorded GiB", "Estimate", "Error", "Why")
+    return columns([header, *((r.id, r.recorded, r.estimated, r.error, r.reason) for r in worst)], left=(0, 4))

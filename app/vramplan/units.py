@@ -12,6 +12,9 @@ from math import ceil, floor
 GIB = 2**30
 """Bytes in one gibibyte (IEC 80000-13)."""
 
+MIB = 2**20
+"""Bytes in one mebibyte (IEC 80000-13)."""
+
 GB = 10**9
 """Bytes in one gigabyte (SI)."""
 

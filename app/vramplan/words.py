@@ -1,10 +1,13 @@
 """What terms, values and differences are called."""
 
+import re
 from collections.abc import Mapping
 
+from vramplan.catalogue import cards, gpu_classes, presets
 from vramplan.checks import Value
-from vramplan.fields import BY_NAME, Choice
+from vramplan.fields import BY_NAME, Choice, Option, Targets
 from vramplan.settings import as_text
+from vramplan.stacks import stacks
 from vramplan.units import count_text, counted, gib_text, plain_decimal
 
 TERM_LABELS = {
@@ -13,11 +16,19 @@ TERM_LABELS = {
     "master_weights": "Master weights",
     "gradients": "Gradients",
     "optimizer_states": "Optimizer states",
+    "optimizer_scratch": "Inside the optimizer step",
     "saved_activations": "Saved for backward",
-    "active_layer": "Recomputed layer",
+    "active_layer": "Layer in work",
+    "layer_output": "Output of the layer in work",
+    "waiting_gradient": "Gradient waiting for the layer",
     "adapter_activations": "Inside the adapters",
-    "logits": "Logits",
+    "autocast_copies": "Autocast’s 16-bit copies",
+    "logits": "Logits and loss",
+    "outputs_kept": "Logits kept by the loop",
+    "embedding_gradient": "Gradient of the embedding",
     "dequantization": "Dequantization workspace",
+    "inputs": "Batch, positions and mask",
+    "workspace": "cuBLAS workspace",
     "fixed_allowance": "Fixed allowance",
     "extra_allowance": "Extra allowance",
 }
@@ -27,22 +38,111 @@ COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "base_weights": ("Base weights", ("base_weights",)),
     "adapters": ("Adapters", ("adapters",)),
     "master_weights": ("Master weights", ("master_weights",)),
-    "gradients": ("Gradients", ("gradients",)),
-    "optimizer_states": ("Optimizer states", ("optimizer_states",)),
-    "activations": ("Activations", ("saved_activations", "active_layer", "adapter_activations")),
-    "logits": ("Logits", ("logits",)),
+    "gradients": ("Gradients", ("gradients", "embedding_gradient")),
+    "optimizer_states": ("Optimizer", ("optimizer_states", "optimizer_scratch")),
+    "activations": (
+        "Activations",
+        (
+            "saved_activations",
+            "active_layer",
+            "layer_output",
+            "waiting_gradient",
+            "adapter_activations",
+            "autocast_copies",
+        ),
+    ),
+    "logits": ("Logits and loss", ("logits", "outputs_kept")),
     "dequantization": ("Dequantization workspace", ("dequantization",)),
-    "allowance": ("Fixed and extra allowance", ("fixed_allowance", "extra_allowance")),
+    "allowance": ("Inputs and workspaces", ("inputs", "workspace", "fixed_allowance", "extra_allowance")),
 }
 """The rows of the component table: label, and the terms that belong to each."""
+
+OWN_LABELS = {
+    "planning": {"allowance": "Fixed and extra allowance", "optimizer_states": "Optimizer states", "logits": "Logits"},
+}
+"""Labels of component rows in an accounting that counts only part of what the row can hold."""
+
+OWN_TERM_LABELS = {"planning": {"active_layer": "Recomputed layer", "logits": "Logits"}}
+"""The same for terms."""
+
+VERDICTS = {"yes": "Fits", "likely": "Likely fits", "unlikely": "Unlikely to fit", "no": "Does not fit"}
+"""What each verdict is called."""
+
+DIFFERENCES = {
+    "base_weights": "Planning counts 16-bit or 4-bit weights; the step counts every tensor in the type the trainer gives it.",
+    "adapters": "Planning counts 16-bit adapters; the step those the trainer makes, often FP32.",
+    "master_weights": "Planning keeps an FP32 copy beside 16-bit weights; under autocast the FP32 parameters are the weights.",
+    "gradients": "Planning counts every gradient; the step those that are there at its largest moment, in their own type.",
+    "optimizer_states": "Planning counts two moments per trained weight; the step what this optimizer keeps, and needs while it updates.",
+    "activations": "Planning takes a fixed number of bytes per token and layer; the step adds up the tensors of this model.",
+    "logits": "Planning counts one FP32 copy of the logits; the step every copy the loss has alive at once.",
+    "dequantization": "Planning reserves room for one unpacked weight; in the step it is part of the layer in work.",
+    "allowance": "Planning adds a round allowance for everything else; the step counts inputs and workspaces, and leaves the rest beside the peak.",
+}
+"""Why the training step and the planning formula differ, by component."""
+
+DECISIONS = {
+    "autocast": "autocast",
+    "weight_precision": "type of the weights",
+    "base_precision": "type of the base weights",
+    "quantized_base_precision": "type of what is not quantised",
+    "adapter_precision": "type of the adapters",
+    "quantized_adapter_precision": "type of the adapters",
+    "kbit_preparation": "preparation of the quantised model",
+    "loss": "loss",
+    "logits_release": "copies of the logits",
+    "chunked_release": "type of the head in the chunked loss",
+    "adamw": "implementation of AdamW",
+    "checkpoint_kind": "kind of checkpointing",
+    "outputs_kept": "what the loop keeps",
+    "norm_kernel": "norm kernel",
+    "adapter_kernel": "adapter kernel",
+    "repeats_heads": "repeated heads",
+}
+"""What each fact of a stack is called."""
+
+
+def component_label(accounting: str, name: str) -> str:
+    """What a component row is called in an accounting."""
+    return OWN_LABELS.get(accounting, {}).get(name, COMPONENTS[name][0])
+
+
+def term_label(accounting: str, name: str) -> str:
+    """What a term is called in an accounting."""
+    return OWN_TERM_LABELS.get(accounting, {}).get(name, TERM_LABELS[name])
 
 
 def value_text(name: str, value: Value) -> str:
     """A setting's value as people read it: 'pure-bf16' -> 'Pure BF16', 2048 -> '2,048'."""
     kind = BY_NAME[name].kind
-    if isinstance(kind, Choice):
-        return next(option.label for option in kind.options if option.value == as_text(value))
+    if isinstance(kind, Choice | Targets):
+        return next((option.label for option in kind.options if option.value == as_text(value)), as_text(value))
     return count_text(value) if isinstance(value, int) else plain_decimal(value)
+
+
+def option_groups(name: str) -> tuple[tuple[str, tuple[Option, ...]], ...]:
+    """The options of a long list, in groups with a name each; a group without a name stands alone."""
+    group_of = {"gpu": _gpu_group, "model": _model_group, "stack": _stack_group}.get(name, lambda option: "")
+    groups: dict[str, tuple[Option, ...]] = {}
+    for option in BY_NAME[name].kind.options:
+        group = group_of(option)
+        groups[group] = (*groups.get(group, ()), option)
+    return tuple(groups.items())
+
+
+def _gpu_group(option: Option) -> str:
+    if option.value in gpu_classes():
+        return "Memory class, as printed on the box"
+    return "Card, with the memory its driver reports" if option.value in cards() else ""
+
+
+def _model_group(option: Option) -> str:
+    """The family: the letters the name starts with."""
+    return re.match("[A-Za-z]*", option.label)[0] if option.value in presets() else ""
+
+
+def _stack_group(option: Option) -> str:
+    return "Trainers" if stacks()[option.value].plausible else "Other setups"
 
 
 def change_text(change: Mapping[str, Value]) -> str:
@@ -64,6 +164,11 @@ def amount_text(count: int) -> str:
     return f"{text} GiB" if any(char in "123456789" for char in text) else counted(count, "byte")
 
 
-def fits_text(fits: bool) -> str:
-    """The verdict in two words."""
-    return "Fits" if fits else "Does not fit"
+def verdict_text(verdict: str) -> str:
+    """The verdict in a few words."""
+    return VERDICTS[verdict]
+
+
+def moment_text(name: str) -> str:
+    """A moment as the start of a sentence or a row."""
+    return f"{name[0].upper()}{name[1:]}"

@@ -4,13 +4,15 @@ import argparse
 import os
 import sys
 
-from vramplan_site import bench, server, toolchain
+from vramplan_site import bench, server, toolchain, tracing
 from vramplan_site.site import build_site
 
 
 def main(arguments: list[str]) -> int:
     """Carry out one command."""
     command, rest = arguments[0], arguments[1:]
+    if command == "trace":
+        return tracing.main(rest)
     parser = argparse.ArgumentParser(prog=f"build.py {command}")
     if command == "serve":
         parser.add_argument("--port", type=port_number, default=server.PORT, help="first port to try")

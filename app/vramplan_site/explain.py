@@ -4,11 +4,13 @@ from vramplan import report
 from vramplan.accountings import estimate
 from vramplan.calculation import BYTES, Case, Step, applying_cases, steps, symbol_meanings, value_texts
 from vramplan.data import table
-from vramplan.ledger import Estimate
+from vramplan.ledger import LIKELY, NO, SURE_PERCENT, UNLIKELY, YES, Estimate
 from vramplan.link import to_query
 from vramplan.settings import parse
+from vramplan.words import verdict_text
 from vramplan_site import mathml
 from pyscript.tree import Child, Element, h
+from pyscript.views.headline import verdict
 
 SYMBOLS_WITH_VALUES_ONLY = ("peak", "headroom", "batch")
 """Results that the table of symbols leaves to their own steps."""
@@ -34,7 +36,7 @@ def _step(step: Step, texts: dict[str, str], applying: set[str]) -> Element:
         "li",
         h(
             "div",
-            h("h3", step.title, " ", h("span", mathml.inline(step.symbol), f", {step.unit}" if step.unit else None, class_="quiet")),
+            h("h4", step.title, " ", h("span", mathml.inline(step.symbol), f", {step.unit}" if step.unit else None, class_="quiet")),
             h("p", step.text),
             h("p", "Source: ", _source(step), ".", class_="source"),
         ),
@@ -104,6 +106,22 @@ def _symbols(texts: dict[str, str]) -> Element:
     )
     head = h("tr", h("th", "Symbol", scope="col"), h("th", "Meaning", scope="col"), h("th", "Now", scope="col", class_="number"))
     return h("table", h("caption", "Symbols and their values now", class_="visually-hidden"), h("thead", head), h("tbody", rows), class_="symbols")
+
+
+def verdicts() -> list[Element]:
+    """What each verdict means, with its sign."""
+    surely = f"{SURE_PERCENT} %"
+    meanings = {
+        NO: "More is allocated than the budget less the CUDA context. Nothing gives that back.",
+        YES: f"At most {surely} of that is allocated. No recorded run that ran out of memory was estimated to allocate so little.",
+        LIKELY: "Between the two, and the middle of the band for the process is within the budget.",
+        UNLIKELY: "Between the two, and the middle of that band is above the budget: the allocator would have to give back most of what it keeps.",
+    }
+    return [
+        each
+        for name, meaning in meanings.items()
+        for each in (h("dt", verdict(name, verdict_text(name))), h("dd", meaning))
+    ]
 
 
 def examples() -> Element:

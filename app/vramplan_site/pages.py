@@ -2,10 +2,13 @@
 
 import json
 import re
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from vramplan.accountings import estimate
 from vramplan.catalogue import defaults
+from vramplan.compare import by_accounting
 from vramplan.documents import DOCUMENTS
 from vramplan.fields import applying
 from vramplan.settings import Settings
@@ -18,13 +21,16 @@ from pyscript.views.form import form
 SLOT = re.compile(r"<!--slot ([\w-]+)-->")
 """A place in index.html that is filled in here."""
 
+PART = re.compile(r"<!--with ([\w-]+)-->(.*?)<!--end \1-->", re.DOTALL)
+"""A part of index.html that is left out where nothing fills the slot of that name."""
+
 SCHEMA_FOLDER = "schema"
 
 
 def write_pages(dist: Path, assets: dict) -> None:
     """Write index.html and the schemas into dist/. `assets` names the files a page needs, as write_assets gives them."""
     contents = slots(assets)
-    template = (ROOT / "index.html").read_text("utf-8")
+    template = PART.sub(lambda match: match[2] if match[1] in contents else "", (ROOT / "index.html").read_text("utf-8"))
     unfilled = set(contents)
 
     def fill(match: re.Match) -> str:
@@ -47,17 +53,31 @@ def slots(assets: dict) -> dict[str, Child]:
         "logo": h("img", src=assets["files"]["icon.svg"], alt="", width=36, height=36),
         "form": form(defaults(), applying(defaults())),
         "headline": panels.headline(opening),
-        "facts": panels.facts(opening),
+        "accountings": panels.accountings(opening.settings, opening),
+        "about": panels.about(opening),
         "components": panels.components(opening),
+        "moments": panels.moments(opening),
+        "tensors": panels.tensors(opening),
         "maxima": panels.maxima(shown),
         "alternatives": panels.alternatives(shown),
         "methods": panels.methods(opening),
         "curve": panels.curve_drawing(shown, shown.chart.current_index),
         "curve-table": panels.curve_table(shown),
-        "calculation": explain.calculation(opening),
+        "assumptions": panels.assumptions(opening),
+        "differences": panels.differences(opening),
+        "verdicts": explain.verdicts(),
+        "calculation": explain.calculation(by_accounting(opening.settings)["planning"]),
         "examples": explain.examples(),
         "references": explain.references(),
+        **evidence(),
     }
+
+
+def evidence() -> dict[str, Child]:
+    """How right the estimates are, where there is a module that tells."""
+    if not find_spec("vramplan_site.evidence"):
+        return {}
+    return {"evidence": import_module("vramplan_site.evidence").section()}
 
 
 def head(assets: dict) -> list[Element]:

@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from vramplan_site import toolchain
+from vramplan_site import errors, toolchain
 from vramplan_site.licences import write_licences
 from vramplan_site.pages import write_pages
 from vramplan_site.runtime import EXTRA, PYODIDE_FILES, Runtime, make_runtime
@@ -18,7 +18,10 @@ STDLIB_PLACE = "/lib/python314.zip"
 URL_IN_CSS = re.compile(r'url\("([^"]+)"\)')
 """A style sheet's reference to another file of static/."""
 
-INPUTS = ("app", "pyscript", "static", "index.html", "LICENSE", "pyproject.toml", "requirements.lock")
+INPUTS = (
+    "app", "pyscript", "static", "index.html", "LICENSE", "pyproject.toml", "requirements.lock",
+    "tests/traced/traced.csv", "tests/measured/runs.csv",
+)
 
 
 def build_site() -> None:
@@ -28,6 +31,8 @@ def build_site() -> None:
     if toolchain.stamp_is(stamp, wanted) and DIST.is_dir():
         say("dist/ is up to date.")
         return
+    errors.write()
+    wanted = toolchain.digest(*(ROOT / name for name in INPUTS))
     runtime = make_runtime()
     stamp.unlink(missing_ok=True)
     shutil.rmtree(DIST, ignore_errors=True)

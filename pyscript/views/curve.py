@@ -5,7 +5,7 @@ weight, and the same tree is written at build time and painted in the page.
 """
 
 from vramplan.chart import Chart, Frame, Mark, Tick
-from vramplan.report import CurveRow, reading
+from vramplan.report import CurveRow
 from vramplan.units import count_text
 from pyscript.tree import Element, h, svg
 from pyscript.views.headline import verdict
@@ -18,14 +18,14 @@ TEXT_HEIGHT = 14
 """Height of a label with its gap, in the drawing's units."""
 
 
-def curve(chart: Chart, sentence: str, chosen: int) -> Element:
-    """The drawing, its slider at the sample `chosen`, and the sentence."""
+def curve(chart: Chart, sentence: str, line: str, chosen: int, reading: str) -> Element:
+    """The drawing with its line named, its slider at the sample `chosen`, what that reads, and the sentence."""
     here = chart.samples[chosen]
     return h(
         "div",
         h("p", sentence, class_="curve-sentence"),
         h("p", "GiB per GPU", class_="axis-title", aria_hidden="true"),
-        _drawing(chart, here),
+        _drawing(chart, here, line),
         h("p", "tokens per sequence", class_="axis-title end", aria_hidden="true"),
         h(
             "div",
@@ -38,15 +38,15 @@ def curve(chart: Chart, sentence: str, chosen: int) -> Element:
                 max=chart.last_index,
                 step=1,
                 value=chosen,
-                aria_valuetext=reading(here.point),
+                aria_valuetext=reading,
             ),
-            h("output", reading(here.point), for_="curve-slider", id="curve-reading", aria_live="off"),
+            h("output", reading, for_="curve-slider", id="curve-reading", aria_live="off"),
             class_="slider",
         ),
     )
 
 
-def _drawing(chart: Chart, here: Mark) -> Element:
+def _drawing(chart: Chart, here: Mark, line: str) -> Element:
     frame = chart.frame
     budget_dy = -LABEL_GAP if chart.room_above_budget else TEXT_HEIGHT
     return svg(
@@ -54,7 +54,7 @@ def _drawing(chart: Chart, here: Mark) -> Element:
         (_x_tick(tick, frame) for tick in chart.x_ticks),
         (_y_tick(tick, frame) for tick in chart.y_ticks),
         svg("line", x1=frame.left, x2=frame.plot_right, y1=chart.budget_y, y2=chart.budget_y, class_="budget-line"),
-        _label("budget", frame.plot_right, chart.budget_y, dy=budget_dy, anchor="end", class_="budget-text"),
+        _label(line, frame.plot_right, chart.budget_y, dy=budget_dy, anchor="end", class_="budget-text"),
         svg("polyline", points=" ".join(f"{mark.x},{mark.y}" for mark in chart.samples), class_="curve-line"),
         _crossing(chart) if chart.crossing else None,
         svg("circle", cx=chart.current.x, cy=chart.current.y, r=7, class_="current-mark"),
@@ -63,7 +63,7 @@ def _drawing(chart: Chart, here: Mark) -> Element:
         viewbox=f"0 0 {frame.width} {frame.height}",
         class_="drawing",
         role="img",
-        aria_label="Peak memory against sequence length, with the budget as a line. The table below has the numbers.",
+        aria_label=f"Peak memory against sequence length, with the {line} as a line. The table below has the numbers.",
     )
 
 
@@ -125,6 +125,6 @@ def _row(row: CurveRow) -> Element:
         h("th", longest, now, row.tokens, scope="row", class_="number"),
         h("td", row.peak, class_="number"),
         h("td", row.headroom, class_="number"),
-        h("td", verdict(row.fits, row.verdict)),
+        h("td", verdict(row.verdict_name, row.verdict)),
         aria_current="true" if row.current else None,
     )

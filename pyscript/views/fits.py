@@ -56,7 +56,7 @@ def _row(row: Change) -> Element:
         h("td", row.peak, class_="number"),
         h("td", row.difference, class_="number quiet wide-only"),
         h("td", row.headroom, class_="number wide-only"),
-        h("td", verdict(row.fits, row.verdict)),
+        h("td", verdict(row.verdict_name, row.verdict)),
         aria_current="true" if row.current else None,
     )
 

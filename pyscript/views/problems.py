@@ -18,7 +18,7 @@ def problems(errors: tuple[FieldError, ...]) -> Element:
         "div",
         h("h2", "Check training inputs"),
         _line(first),
-        h("ul", (h("li", _link(error)) for error in named), class_="more", role="list") if named else None,
+        h("ul", (h("li", link(error)) for error in named), class_="more", role="list") if named else None,
         h("p", f"{len(rest)} more are marked in the form.", class_="note") if rest else None,
         h("p", "Results return when every input can be used.", class_="note"),
         class_="problems",
@@ -26,11 +26,17 @@ def problems(errors: tuple[FieldError, ...]) -> Element:
 
 
 def _line(error: FieldError) -> Element:
-    return h("p", _link(error))
+    return h("p", link(error))
 
 
-def _link(error: FieldError) -> Element:
+def link(error: FieldError) -> Element:
+    """The sentence, leading to its field."""
     return h("a", error.message, href=f"#{control_id(BY_NAME[error.field])}", data_field=error.field)
+
+
+def no_values(reason: str) -> Element:
+    """Why the planning formulas show no values."""
+    return h("p", f"{reason} The formulas below stand without values.", class_="note")
 
 
 def notices(sentences: tuple[str, ...]) -> Element:

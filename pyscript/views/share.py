@@ -8,8 +8,8 @@ FRAME_HEIGHT = 720
 """Height of the frame that is offered, in CSS pixels: headline and first panels without scrolling."""
 
 
-def dialog(settings: Settings | None, address: str) -> Element:
-    """The content of the dialog; every text has a button that copies it."""
+def dialog(settings: Settings | None, address: str, *, counted: bool) -> Element:
+    """The content of the dialog; every text has a button that copies it. counted: whether there is an estimate to save."""
     frame = h(
         "iframe",
         src=address,
@@ -26,7 +26,9 @@ def dialog(settings: Settings | None, address: str) -> Element:
         [
             _text("share-command", "Terminal", share.command(settings), rows=2),
             _text("share-python", "Python", share.python(settings), rows=5),
-            h("button", "Save as JSON", type="button", data_action="save-json", class_="plain"),
+            h("button", "Save as JSON", type="button", data_action="save-json", class_="plain")
+            if counted
+            else h("p", "There is no JSON document while the chosen accounting cannot count the run.", class_="note"),
         ]
         if settings
         else h("p", "The terminal command, Python and JSON follow when every input can be used.", class_="note"),

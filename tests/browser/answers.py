@@ -6,8 +6,10 @@ Belongs here: calls to the estimator, nothing else. Must need no module that the
 import json
 import sys
 
-from vramplan import Settings, SettingsError, compare, curve, estimate, fit, report
+from vramplan import Settings, SettingsError, compare, curve, fit, report
 from vramplan.calculation import value_texts
+from vramplan.compare import by_accounting, counted_or_why
+from vramplan.errors import NotExpressible
 from vramplan.link import read_query, to_query
 from vramplan.settings import format_settings, parse
 
@@ -22,13 +24,21 @@ def answer(texts):
         settings = parse(texts)
     except SettingsError as problem:
         return {"errors": [[error.field, error.message] for error in problem.errors]}
-    now, found = estimate(settings), fit(settings)
+    now = counted_or_why(settings)
+    if isinstance(now, NotExpressible):
+        return {"reason": [now.field, now.message]}
+    return told(settings, now)
+
+
+def told(settings, now):
+    found, planned = fit(settings), by_accounting(settings)["planning"]
     return {
         "settings": format_settings(settings),
         "again": read_query(to_query(settings)).texts,
         "estimate": counts(now),
         "sentence": report.headline(now).sentence,
-        "values": value_texts(now),
+        "values": str(planned) if isinstance(planned, NotExpressible) else value_texts(planned),
+        "behind": [repr(part(now)) for part in BEHIND],
         "fit": {
             "largest_micro_batch": [found.largest_micro_batch.value, found.largest_micro_batch.at_cap],
             "longest_sequence": [found.longest_sequence.value, found.longest_sequence.at_cap],
@@ -42,8 +52,14 @@ def answer(texts):
     }
 
 
+BEHIND = (report.headline, report.moments, report.tensors, report.side_by_side, report.assumptions, report.differences)
+
+
 def counts(now):
     return {
+        "moments": [[moment.name, moment.bytes] for moment in now.moments],
+        "bands": repr((now.context_bytes, now.reserved, now.process)),
+        "verdict": now.verdict,
         "terms": [[term.name, term.bytes] for term in now.terms],
         "parameters": [now.parameters.total, now.parameters.trainable],
         "peak_bytes": now.peak_bytes,

@@ -8,10 +8,12 @@ import re
 from playwright.sync_api import expect
 
 from vramplan import report
-from vramplan.fields import BY_NAME, Choice
+from vramplan.catalogue import TRAITS
+from vramplan.fields import BY_NAME, Choice, Targets
 
 READY_MS = 60_000
 NAMED_PROBLEMS = 3
+LISTED_FROM = 4
 
 
 class Calculator:
@@ -106,7 +108,7 @@ class Calculator:
     def control(self, name):
         """The control of a setting; of a row of radio buttons, the group."""
         field = BY_NAME[name]
-        if self._is_row(field):
+        if self._is_row(field) or isinstance(field.kind, Targets):
             return self.form.get_by_role("group", name=field.label, exact=True)
         role = "combobox" if isinstance(field.kind, Choice) else "textbox"
         return self.form.get_by_role(role, name=field.label, exact=True)
@@ -115,9 +117,24 @@ class Calculator:
         """One button of a row."""
         return self.control(name).get_by_role("radio", name=re.compile(rf"^{re.escape(self._option(name, value))}\b"))
 
+    @property
+    def own_targets(self):
+        """The box for adapter targets that are named one by one."""
+        return self.form.get_by_role("textbox", name="Adapter targets, one by one", exact=True)
+
+    def list_targets(self, text):
+        """Name adapter targets one by one, and stay in the box."""
+        self.control("adapter_targets").get_by_role("radio", name=re.compile("^A list")).check()
+        self.own_targets.fill(text)
+
+    def open_traits(self):
+        """Unfold what few custom decoders have."""
+        if not self.control("query_key_norms").is_visible():
+            self.form.get_by_text("What else it has", exact=True).click()
+
     def open_advanced(self):
         """Unfold the settings that are rarely changed."""
-        if not self.control("optimizer").is_visible():
+        if not self.control("gradient_accumulation_steps").is_visible():
             self.form.get_by_text("Advanced", exact=True).click()
 
     def type_number(self, name, text):
@@ -133,36 +150,46 @@ class Calculator:
     def choose(self, name, value):
         """Choose an option of a list or a row, named by its value in a link and found by its label."""
         self._reveal(name)
-        if self._is_row(BY_NAME[name]):
+        if self._is_row(BY_NAME[name]) or self._is_named_set(name, value):
             self.radio(name, value).check()
             return
-        label = self._option(name, value)
-        texts = self.control(name).get_by_role("option").all_text_contents()
-        (text,) = [text for text in texts if text == label or text.startswith(f"{label},")]
-        self.control(name).select_option(label=text)
+        option = next(option for option in BY_NAME[name].kind.options if option.value == value)
+        self.control(name).select_option(label=f"{option.label}, {option.hint}" if option.hint else option.label)
 
     def set(self, **texts):
         """Set settings in the order given, each as a person would."""
         for name, text in texts.items():
-            if isinstance(BY_NAME[name].kind, Choice):
+            if isinstance(BY_NAME[name].kind, Choice) or self._is_named_set(name, text):
                 self.choose(name, text)
+            elif isinstance(BY_NAME[name].kind, Targets):
+                self.list_targets(text)
+                self.own_targets.blur()
             else:
                 self.set_number(name, text)
 
     def expect_setting(self, name, text):
         """The control shows this value."""
-        if self._is_row(BY_NAME[name]):
+        if self._is_row(BY_NAME[name]) or self._is_named_set(name, text):
             expect(self.radio(name, text)).to_be_checked()
+        elif isinstance(BY_NAME[name].kind, Targets):
+            expect(self.own_targets).to_have_value(text)
         else:
             expect(self.control(name)).to_have_value(text)
 
     def _reveal(self, name):
         if BY_NAME[name].section == "advanced":
             self.open_advanced()
+        if name in TRAITS:
+            self.open_traits()
 
     @staticmethod
     def _is_row(field):
-        return isinstance(field.kind, Choice) and len(field.kind.options) < 5
+        return isinstance(field.kind, Choice) and len(field.kind.options) < LISTED_FROM
+
+    @staticmethod
+    def _is_named_set(name, text):
+        kind = BY_NAME[name].kind
+        return isinstance(kind, Targets) and text in [option.value for option in kind.options]
 
     @staticmethod
     def _option(name, value):
@@ -183,6 +210,39 @@ class Calculator:
         ):
             expect(self.figure(label)).to_have_text(re.compile(rf"^\s*{label}\s*{re.escape(amount)} GiB\s*$"))
         expect(self.answer).to_contain_text(f"{told.verdict} {told.budget_label}")
+        if told.line:
+            expect(self.answer).to_contain_text(told.line)
+        self.expect_accountings(report.side_by_side(estimate))
+        for sentence in (told.counted, told.beside):
+            expect(self.about).to_contain_text(sentence)
+
+    @property
+    def about(self):
+        """What the number is."""
+        return self.region("About this number")
+
+    def accounting(self, label):
+        """The run by one accounting, a link that opens it counted that way."""
+        return self.answer.get_by_role("list", name="By accounting").get_by_role("link", name=re.compile(f"^{label}"))
+
+    def expect_accountings(self, counted):
+        """Each accounting's peak and verdict, or why it has none; the chosen one is marked."""
+        for each in counted:
+            link = self.accounting(each.label)
+            told = f"{each.peak} GiB {each.verdict}" if each.peak else "no number" if each.current else each.reason
+            chosen = r"\s*\(chosen\)" if each.current else ""
+            expect(link).to_have_text(re.compile(rf"^\s*{each.label}{chosen}\s*{re.escape(told)}\s*$"))
+            if each.current:
+                expect(link).to_have_attribute("aria-current", "true")
+            else:
+                expect(link).not_to_have_attribute("aria-current", "true")
+
+    def expect_no_number(self, settings, reason):
+        """The accounting's sentence stands in place of a number; others say theirs."""
+        expect(self.answer).to_contain_text(report.uncounted_text(settings))
+        expect(self.answer.get_by_role("link", name=reason.message, exact=True)).to_be_visible()
+        self.expect_accountings(report.counted_by_each(settings, {settings.accounting: reason}))
+        expect(self.answer).not_to_contain_text("Estimated peak per GPU", use_inner_text=True)
 
     def fact(self, label):
         """A labelled count about the run."""

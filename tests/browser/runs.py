@@ -2,8 +2,9 @@
 
 from vramplan import report
 from vramplan.accountings import estimate
+from vramplan.compare import by_accounting, counted_or_why
 from vramplan.curve import curve
-from vramplan.errors import SettingsError
+from vramplan.errors import NotExpressible, SettingsError
 from vramplan.fit import fit
 from vramplan.link import read_query
 from vramplan.settings import parse
@@ -12,6 +13,24 @@ from vramplan.settings import parse
 def of(**texts):
     """The estimate of the opening configuration with these settings changed, as typed."""
     return estimate(parse(texts))
+
+
+def first(**texts):
+    """The estimate of a link of the first release with these settings."""
+    return estimate(parse(texts, version=1))
+
+
+def planning(run):
+    """The planning estimate of the same run."""
+    return by_accounting(run.settings)["planning"]
+
+
+def why_not(**texts):
+    """The settings and why their accounting cannot count them."""
+    settings = parse(texts)
+    reason = counted_or_why(settings)
+    assert isinstance(reason, NotExpressible)
+    return settings, reason
 
 
 def of_query(query):
@@ -35,6 +54,26 @@ def component_rows(estimate):
     for row in report.components(estimate):
         rows += [(each.label, each.gib, each.share_text) for each in (row, *row.parts)]
     return [*rows, ("Peak per GPU", report.components_total(estimate))]
+
+
+def moment_rows(estimate):
+    """The table of moments, cell by cell; the largest is marked 'peak'."""
+    return [(each.label, *("peak",) * each.largest, each.gib) for each in report.moments(estimate)]
+
+
+def tensor_rows(estimate):
+    """The tensors alive at the peak, cell by cell."""
+    return [(each.label, each.gib, each.shape, each.dtype, each.count, each.why) for each in report.tensors(estimate)]
+
+
+def stack_rows(estimate):
+    """The peak with each training stack, cell by cell; the current one is marked 'now'."""
+    return [(each.label, *("now",) * each.current, each.peak) for each in report.assumptions(estimate).stacks]
+
+
+def difference_rows(estimate):
+    """Both accountings component by component, cell by cell."""
+    return [(each.label, each.why, each.step, each.planning, each.difference) for each in report.differences(estimate)]
 
 
 def change_rows(changes):

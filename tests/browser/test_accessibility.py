@@ -44,24 +44,49 @@ def custom_everything(page):
 
 
 def invalid(page):
-    page.set(model="custom", hidden_size="none", rank="0", gpu="custom", budget="-1", extra_allowance="?")
+    page.set(model="custom", hidden_size="none", sliding_window="?", rank="0", gpu="custom", budget="-1", lora_dropout="?", adapter_targets="w")
     expect(page.problems).to_be_visible()
 
 
+def likely_and_partly_unchecked(page):
+    texts = {"model": "llama-3.2-3b", "method": "lora", "loss": "fused-linear", "gpu": "8"}
+    assert runs.of(**texts).verdict == "likely" and report.unchecked(runs.of(**texts))
+    page.set(**texts)
+    page.expect_headline(runs.of(**texts))
+
+
+def unlikely_on_a_card(page):
+    texts = {"gpu": "rtx-4090", "other_processes": "0.5", "sequence_length": "6700", "adapter_targets": "q,v"}
+    assert runs.of(**texts).verdict == "unlikely"
+    page.set(**texts)
+    page.expect_headline(runs.of(**texts))
+
+
+def planned(page):
+    page.set(accounting="planning")
+    page.expect_headline(runs.of(accounting="planning"))
+    expect(page.region("Moments of the step")).not_to_be_visible()
+
+
+def not_countable(page):
+    page.set(optimizer="lion", accounting="planning")
+    page.expect_no_number(*runs.why_not(optimizer="lion", accounting="planning"))
+
+
 def everything_unfolded(page):
-    for summary in page.root.locator("summary").all():
+    for summary in page.root.locator("summary").filter(visible=True).all():
         summary.click()
     expect(page.table("Memory against sequence length")).to_be_visible()
     expect(page.control("optimizer")).to_be_visible()
 
 
 def notices(page):
-    page.travel("?v=1&warp_speed=9&hidden_size=3")
+    page.travel("?v=2&warp_speed=9&hidden_size=3")
     expect(page.notices).to_be_visible()
 
 
 def unknown_choice(page):
-    page.travel("?v=1&model=gpt-9&optimizer=sgd")
+    page.travel("?v=2&model=gpt-9&optimizer=sgd")
     expect(page.problems).to_be_visible()
 
 
@@ -71,7 +96,8 @@ def share_dialog(page):
     expect(page.dialog.get_by_role("status")).to_contain_text("Link copied")
 
 
-STATES = (opening, does_not_fit, custom_everything, invalid, everything_unfolded, notices, unknown_choice, share_dialog)
+STATES = (opening, does_not_fit, likely_and_partly_unchecked, unlikely_on_a_card, planned, not_countable, custom_everything, invalid,
+          everything_unfolded, notices, unknown_choice, share_dialog)
 
 
 def findings(page, sizes=(WIDE, TABLET, PHONE)):
@@ -139,7 +165,7 @@ def test_the_keyboard_alone_does_the_main_job(calculator):
 
     calculator.control("model").focus()
     press("ArrowDown")
-    calculator.expect_setting("model", "qwen3-8b")
+    calculator.expect_setting("model", "llama-2-7b")
     press("Tab")
     expect(calculator.radio("method", "qlora")).to_be_focused()
     press("ArrowLeft")
@@ -151,19 +177,31 @@ def test_the_keyboard_alone_does_the_main_job(calculator):
     press("Tab")
     press("ArrowUp")
     calculator.expect_setting("adapter_targets", "attention")
-    run = runs.of(model="qwen3-8b", method="lora", rank="64", adapter_targets="attention")
+    run = runs.of(model="llama-2-7b", method="lora", rank="64", adapter_targets="attention")
     calculator.expect_headline(run)
+    press("ArrowUp")
+    press("Tab")
+    expect(calculator.own_targets).to_be_focused()
+    calculator.page.keyboard.press("ControlOrMeta+A")
+    calculator.page.keyboard.type("q,v")
+    calculator.expect_headline(runs.of(model="llama-2-7b", method="lora", rank="64", adapter_targets="q,v"))
 
     link = calculator.region("What fits").get_by_role("link", name="Optimizer: 8-bit AdamW")
     link.focus()
     press("Enter")
-    calculator.expect_headline(runs.of(model="qwen3-8b", method="lora", rank="64", adapter_targets="attention", optimizer="adamw-8bit"))
+    calculator.expect_headline(runs.of(model="llama-2-7b", method="lora", rank="64", adapter_targets="q,v", optimizer="adamw-8bit"))
     calculator.expect_setting("optimizer", "adamw-8bit")  # the folded section opens where it explains the numbers
-    calculator.form.locator("summary").focus()
+    calculator.form.locator("summary").filter(has_text="Advanced").focus()
     press("Enter")
-    expect(calculator.radio("optimizer", "adamw-8bit")).not_to_be_visible()
+    expect(calculator.control("optimizer")).not_to_be_visible()
     press("Enter")
-    expect(calculator.radio("optimizer", "adamw-8bit")).to_be_visible()
+    expect(calculator.control("optimizer")).to_be_visible()
+
+    planning = calculator.accounting("Planning formula")
+    planning.focus()
+    press("Enter")
+    expect(calculator.accounting("Planning formula")).to_be_focused()
+    calculator.expect_setting("accounting", "planning")
 
     calculator.button("Share").focus()
     press("Enter")
@@ -202,8 +240,8 @@ def test_a_result_is_spoken_once_after_a_pause(calculator):
 def test_the_headline_stays_in_view_and_covers_no_field(calculator, size):
     calculator.page.set_viewport_size(size)
     calculator.open_advanced()
-    for name in ("model", "method", "rank", "gpu", "sequence_length", "checkpointing", "optimizer", "extra_allowance", "rank", "model"):
-        control = calculator.radio(name, OPENING[name]) if name in ("method", "checkpointing", "optimizer") else calculator.control(name)
+    for name in ("model", "method", "rank", "gpu", "sequence_length", "checkpointing", "optimizer", "lora_dropout", "rank", "model"):
+        control = calculator.radio(name, OPENING[name]) if name in ("method", "checkpointing") else calculator.control(name)
         control.focus()
         expect(control).to_be_in_viewport(ratio=0.5)
         expect(calculator.figure("Estimated peak per GPU")).to_be_in_viewport(ratio=0.9)

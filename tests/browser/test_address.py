@@ -18,8 +18,9 @@ CHANGES = {
     "model": "qwen3-8b", "method": "lora", "rank": "32", "adapter_targets": "attention", "gpu": "48", "replicas": "2",
     "sequence_length": "4096", "micro_batch": "2", "checkpointing": "none", "attention_kernel": "eager",
     "gradient_accumulation_steps": "4", "trainable_precision": "pure-bf16", "optimizer": "adamw-8bit",
-    "activation_multiplier": "1.5", "extra_allowance": "0.25",
+    "lora_dropout": "0.05", "loss": "fused-linear", "stack": "trainer-4.46", "accounting": "planning", "extra_allowance": "0.25",
 }
+NOT_PLANNED = {"rank", "adapter_targets", "lora_dropout", "loss", "stack"}
 HOSTILE_VALUES = (
     "<img src=x onerror=alert(1)>", "\"><script>alert(1)</script>", "javascript:alert(1)", "\x00", "16\x00", "x" * 5_000,
     "9" * 5_000, "é" * 2_000, "🦙", "\u202e16", "٣", "NaN", "1e309", "-0", " ", "", "%", "[object Object]", "__proto__",
@@ -42,7 +43,7 @@ def injected(page):
 
 def test_every_change_is_one_step_and_back_and_forward_return(visit):
     visitor = visit()
-    page, other = visitor.open(), visitor.open("?v=1&sequence_length=512")
+    page, other = visitor.open(), visitor.open("?v=2&sequence_length=512")
     page.page.bring_to_front()
     texts, steps = {}, [{}]
     page.open_advanced()
@@ -86,11 +87,11 @@ def test_every_change_is_one_step_and_back_and_forward_return(visit):
     for number in reversed(range(len(changed))):
         page.page.go_back(wait_until="commit")
         expect_step(steps[number], [changed[number]])
-    expect_step({}, CHANGES)
+    expect_step({}, set(CHANGES) - {"extra_allowance"})
     for number, name in enumerate(changed, start=1):
         page.page.go_forward(wait_until="commit")
         expect_step(steps[number], [name])
-    expect_step(steps[-1], set(CHANGES) - {"rank", "adapter_targets"})
+    expect_step(steps[-1], set(CHANGES) - NOT_PLANNED)
 
     other.expect_headline(runs.of(sequence_length="512"))
     other.set(sequence_length="256")
@@ -99,7 +100,7 @@ def test_every_change_is_one_step_and_back_and_forward_return(visit):
 
 
 def test_back_to_before_the_page_and_forward_again(visit):
-    page = visit().open("?v=1&rank=8")
+    page = visit().open("?v=2&rank=8")
     page.set(rank="24")
     page.page.goto(page.address + "licences/README.txt")
     page.page.go_back()
@@ -116,7 +117,7 @@ def test_back_to_before_the_page_and_forward_again(visit):
 
 def test_a_link_opens_its_run_and_names_what_it_cannot_use(visit):
     visitor = visit()
-    query = "?v=1&method=lora&rank=4&rank=64&hidden_size=4096&warp_speed=9&budget=20&sequence_length=4096#help"
+    query = "?v=2&method=lora&rank=4&rank=64&hidden_size=4096&warp_speed=9&budget=20&sequence_length=4096#help"
     page = visitor.open(query)
     page.expect_headline(runs.of(method="lora", rank="64", sequence_length="4096"))
     notices = read_query(query).notices
@@ -130,7 +131,7 @@ def test_a_link_opens_its_run_and_names_what_it_cannot_use(visit):
     page.notices.get_by_role("button", name="Dismiss").click()
     expect(page.notices).not_to_be_visible()
 
-    page.open("?v=1&model=gpt-9&method=lora&gpu=25&optimizer=%3Cb%3Esgd%3C/b%3E&sequence_length=4096")
+    page.open("?v=2&model=gpt-9&method=lora&gpu=25&optimizer=%3Cb%3Esgd%3C/b%3E&sequence_length=4096")
     texts = {"model": "gpt-9", "method": "lora", "gpu": "25", "optimizer": "<b>sgd</b>", "sequence_length": "4096"}
     sentences = runs.sentences(**texts)
     assert list(sentences) == ["model", "gpu", "optimizer"]
@@ -146,23 +147,40 @@ def test_a_link_opens_its_run_and_names_what_it_cannot_use(visit):
     page.expect_headline(runs.of(model="llama-3.2-3b", gpu="16", method="lora", sequence_length="4096"))
 
 
+def test_a_link_of_the_first_release_opens_as_it_did(visit):
+    """With the planning formula and its bytes, which are those of test_planning.py."""
+    visitor = visit()
+    page = visitor.open("?v=1")
+    opened = runs.first()
+    page.expect_headline(opened)
+    page.expect_setting("accounting", "planning")
+    assert opened == runs.of(accounting="planning", trainable_precision="mixed-bf16")
+    page.expect_accountings(report.side_by_side(opened))
+    query = "?v=1&method=lora&rank=64&activation_multiplier=1.5&extra_allowance=0.25&gpu=16"
+    page.open(query)
+    page.expect_headline(runs.of_query(query))
+    assert runs.of_query(page.query) == runs.of_query(query)
+    for name, text in {"activation_multiplier": "1.5", "extra_allowance": "0.25", "rank": "64", "gpu": "16"}.items():
+        page.expect_setting(name, text)
+
+
 def test_what_cannot_be_used_survives_a_reload(visit):
-    page = visit().open("?v=1&rank=%3Cimg%20src=x%20onerror=alert(1)%3E&%3Cscript%3Ealert(1)%3C/script%3E=1&micro_batch=2")
+    page = visit().open("?v=2&rank=%3Cimg%20src=x%20onerror=alert(1)%3E&%3Cscript%3Ealert(1)%3C/script%3E=1&micro_batch=2")
     expect(page.notices).to_contain_text("<script>alert(1)</script>")
     expect(page.problems).to_contain_text("<img src=x onerror=alert(1)>")
     assert injected(page) == 0
     page.type_number("sequence_length", "12 thousand")
-    page.type_number("extra_allowance", "½")
+    page.type_number("lora_dropout", "½")
     page.page.reload()
     page.wait_ready()
-    for name, text in {"rank": "<img src=x onerror=alert(1)>", "sequence_length": "12 thousand", "extra_allowance": "½", "micro_batch": "2"}.items():
+    for name, text in {"rank": "<img src=x onerror=alert(1)>", "sequence_length": "12 thousand", "lora_dropout": "½", "micro_batch": "2"}.items():
         page.expect_setting(name, text)
     expect(page.problems.get_by_role("link")).to_have_count(3)
     assert injected(page) == 0
 
 
 def test_hostile_links_are_named_and_do_nothing(calculator):
-    names = ("rank", "sequence_length", "activation_multiplier", "model", "gpu", "method", "unheard_of")
+    names = ("rank", "sequence_length", "lora_dropout", "adapter_targets", "model", "gpu", "method", "unheard_of")
     for value in HOSTILE_VALUES:
         query = "?" + urlencode({name: value for name in names} | {"micro_batch": "2"})
         calculator.travel(query)
@@ -224,13 +242,13 @@ def test_copy_link_gives_the_address_and_reset_the_opening(calculator):
 def test_copying_falls_back_and_says_when_it_cannot(visit):
     visitor = visit()
     visitor.context.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    page = visitor.open("?v=1&rank=8")
+    page = visitor.open("?v=2&rank=8")
     page.button("Copy link").click()
     expect(page.status("Link copied")).to_be_visible()
     expect(page.button("Copy link")).to_be_focused()
-    page.type_number("extra_allowance", "")
+    page.type_number("lora_dropout", "")
     page.page.keyboard.press("ControlOrMeta+V")
-    expect(page.control("extra_allowance")).to_have_value(re.compile(r"\?v=1&rank=8$"))
+    expect(page.control("lora_dropout")).to_have_value(re.compile(r"\?v=2&rank=8$"))
 
     page.root.evaluate("document.execCommand = () => false")
     page.button("Copy link").click()
@@ -242,7 +260,7 @@ def test_copying_falls_back_and_says_when_it_cannot(visit):
 
 def test_the_share_dialog_hands_the_run_on(calculator):
     texts = {"model": "custom", "hidden_size": "1024", "tied_embeddings": "true", "gpu": "custom", "budget_unit": "gb", "budget": "7.5",
-             "method": "lora", "activation_multiplier": "1.25", "sequence_length": "1024"}
+             "method": "lora", "lora_dropout": "0.05", "adapter_targets": "q,v", "sequence_length": "1024"}
     calculator.set(**texts)
     run = runs.of(**texts)
     calculator.share()

@@ -13,11 +13,10 @@ BAD = {
     "sequence_length": "2,048",
     "micro_batch": "",
     "gradient_accumulation_steps": "-1",
-    "activation_multiplier": "0.2",
-    "extra_allowance": "1e2",
+    "lora_dropout": "1e-1",
 }
 GOOD = {"rank": "8", "replicas": "2", "sequence_length": "1024", "micro_batch": "2", "gradient_accumulation_steps": "4",
-        "activation_multiplier": "0.5", "extra_allowance": "1"}
+        "lora_dropout": "0.5"}
 RESULTS = ("What fills the memory", "What fits", "Training methods compared", "Memory against sequence length")
 
 
@@ -73,19 +72,43 @@ def test_many_wrong_numbers_are_mended_one_by_one(calculator):
 
 
 def test_a_folded_field_opens_when_it_is_wrong(calculator):
-    calculator.type_number("extra_allowance", "129")
+    calculator.type_number("lora_dropout", "2")
     calculator.form.get_by_text("Advanced", exact=True).click()
-    expect(calculator.control("extra_allowance")).not_to_be_visible()
+    expect(calculator.control("lora_dropout")).not_to_be_visible()
     calculator.problems.get_by_role("link").first.click()
-    expect(calculator.control("extra_allowance")).to_be_focused()
-    calculator.expect_setting("extra_allowance", "129")
+    expect(calculator.control("lora_dropout")).to_be_focused()
+    calculator.expect_setting("lora_dropout", "2")
 
     calculator.button("Reset").click()
     calculator.form.get_by_text("Advanced", exact=True).click()
-    expect(calculator.control("extra_allowance")).not_to_be_visible()
-    calculator.travel("?v=1&extra_allowance=130")
+    expect(calculator.control("lora_dropout")).not_to_be_visible()
+    calculator.travel("?v=1&extra_allowance=130&activation_multiplier=0.2")
     expect(calculator.control("extra_allowance")).to_be_visible()
-    expect_problem(calculator, {"extra_allowance": "130"})
+    expect_problem(calculator, {"accounting": "planning", "activation_multiplier": "0.2", "extra_allowance": "130"})
+
+    calculator.button("Reset").click()
+    calculator.travel("?v=2&model=custom&sliding_window=none")
+    expect(calculator.control("sliding_window")).to_be_visible()
+    expect_problem(calculator, {"model": "custom", "sliding_window": "none"})
+
+
+def test_a_list_of_targets_with_a_mistake(calculator):
+    calculator.list_targets("q, w")
+    sentence = runs.sentences(adapter_targets="q, w")["adapter_targets"]
+    expect(calculator.problems.get_by_role("link").first).to_have_text(sentence)
+    expect(calculator.own_targets).to_have_attribute("aria-invalid", "true")
+    expect(calculator.own_targets).to_have_accessible_description(re.compile(re.escape(sentence)))
+    calculator.page.mouse.click(1, 1)
+    calculator.problems.get_by_role("link").first.click()
+    expect(calculator.own_targets).to_be_focused()
+    calculator.page.reload()
+    calculator.wait_ready()
+    calculator.expect_setting("adapter_targets", "q, w")
+    calculator.own_targets.fill("")
+    expect(calculator.problems.get_by_role("link").first).to_have_text(runs.sentences(adapter_targets="")["adapter_targets"])
+    calculator.own_targets.fill("q")
+    calculator.expect_headline(runs.of(adapter_targets="q"))
+    expect(calculator.own_targets).not_to_have_attribute("aria-invalid", "true")
 
 
 def test_dimensions_that_do_not_go_together(calculator):

@@ -30,7 +30,7 @@ def hosts(tmp_path_factory):
 def test_the_offered_snippet_works_on_another_site(visit, hosts):
     address, write = hosts
     visitor = visit()
-    own = visitor.open("?v=1&model=llama-3.2-3b")
+    own = visitor.open("?v=2&model=llama-3.2-3b")
     own.share()
     write("snippet.html", own.shared("Frame for another page"))
     own.root.goto(address + "snippet.html")
@@ -52,7 +52,7 @@ def test_a_frame_without_any_permission_still_copies_or_says_why_not(visit, host
     address, write = hosts
     visitor = visit()
     visitor.watch.allow_error("Permissions policy violation")
-    write("bare.html", f'<iframe src="{visitor.site}?v=1&amp;rank=8" title="Calculator" width="900" height="700" sandbox="allow-scripts allow-same-origin"></iframe>')
+    write("bare.html", f'<iframe src="{visitor.site}?v=2&amp;rank=8" title="Calculator" width="900" height="700" sandbox="allow-scripts allow-same-origin"></iframe>')
     page = visitor.context.new_page()
     page.goto(address + "bare.html")
     framed = framed_calculator(page, visitor.site)

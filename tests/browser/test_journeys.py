@@ -7,6 +7,7 @@ import pytest
 
 from vramplan import report, words
 from vramplan.calculation import steps, value_texts
+from vramplan.catalogue import cards
 from vramplan.curve import curve
 from vramplan.data import table
 from vramplan.fields import BY_NAME
@@ -23,11 +24,17 @@ CUSTOM_DECODER = {
     "hidden_size": "3584", "num_layers": "28", "num_attention_heads": "28", "num_kv_heads": "4", "head_dim": "160",
     "intermediate_size": "18944", "vocab_size": "152064", "tied_embeddings": "true",
 }
+TRAITS = {"query_key_norms": "true", "extra_norms": "true", "logit_softcap": "true", "sliding_window": "512"}
 ADVANCED = {
-    "trainable_precision": "pure-bf16", "optimizer": "adamw-8bit", "gradient_accumulation_steps": "3",
-    "activation_multiplier": "1.25", "extra_allowance": "0.75", "checkpointing": "none", "attention_kernel": "eager",
+    "trainable_precision": "pure-bf16", "optimizer": "adafactor", "gradient_accumulation_steps": "3", "base_precision": "fp32",
+    "lora_dropout": "0.05", "kbit_preparation": "norms", "loss": "chunked", "checkpointing": "none", "attention_kernel": "eager",
+    "half_precision": "fp16", "quantization": "gptq", "stack": "trl-0.25", "adapter_targets": "q,v,down",
     "replicas": "4", "micro_batch": "2", "sequence_length": "1024",
 }
+PLANNED = {"accounting": "planning", "trainable_precision": "pure-bf16", "optimizer": "adamw-8bit", "activation_multiplier": "1.25",
+           "extra_allowance": "0.75", "checkpointing": "none", "attention_kernel": "eager"}
+LIKELY = {"model": "llama-3.2-3b", "method": "lora", "loss": "fused-linear", "gpu": "8"}
+UNLIKELY = {"sequence_length": "7000"}
 METHOD_FIELDS = ("rank", "adapter_targets")
 BUDGET_FIELDS = ("budget", "budget_unit")
 
@@ -39,12 +46,31 @@ def expect_everything(page, run):
     for fact in report.facts(run):
         expect(page.fact(fact.label)).to_contain_text(f"{fact.text} {fact.exact}")
     page.expect_rows(page.table("What fills the memory"), runs.component_rows(run))
+    expect_behind_the_number(page, run)
     page.expect_rows(page.table("What fits"), runs.change_rows(report.alternatives(run, found)))
     page.expect_rows(page.table("Training methods compared"), runs.change_rows(report.methods(run)))
     for answer in (*report.maxima(run, found), report.smallest_gpu(run, found)):
         expect(page.tile(answer.label)).to_contain_text(answer.text)
         expect(page.tile(answer.label)).to_contain_text(answer.sentence)
     expect(page.region("Memory against sequence length")).to_contain_text(report.curve_sentence(run, found))
+
+
+def expect_behind_the_number(page, run):
+    """Moments, assumptions and differences tell this run; a run by the planning formula has no moments and no stack."""
+    of_steps = run.process is not None
+    for part in ("Moments of the step", "What is assumed"):
+        expect(page.region(part)).to_be_visible(visible=of_steps)
+    if of_steps:
+        page.expect_rows(page.table("Moments of the step"), runs.moment_rows(run))
+        told = report.assumptions(run)
+        for sentence in (told.sentence, told.spread, report.unchecked_text(run)):
+            expect(page.region("What is assumed")).to_contain_text(sentence)
+        expect(page.answer).to_contain_text(report.unchecked_text(run))
+        page.expect_rows(page.table("What is assumed"), runs.stack_rows(run))
+    differences = report.differences(run)
+    expect(page.region("Why the two differ")).to_be_visible(visible=bool(differences))
+    if differences:
+        page.expect_rows(page.table("Why the two differ"), runs.difference_rows(run))
 
 
 @pytest.mark.parametrize("model", HARDWARE)
@@ -64,8 +90,9 @@ def test_a_custom_decoder_dimension_by_dimension(calculator):
         calculator.set(**{name: text})
     expect_everything(calculator, runs.of(model="custom", **CUSTOM_DECODER))
 
+    calculator.set(**TRAITS)
     calculator.set(**ADVANCED)
-    run = runs.of(model="custom", **CUSTOM_DECODER, **ADVANCED)
+    run = runs.of(model="custom", **CUSTOM_DECODER, **TRAITS, **ADVANCED)
     assert run.settings.effective_batch == 24
     expect_everything(calculator, run)
 
@@ -95,6 +122,158 @@ def test_settings_are_shown_only_where_they_apply(calculator):
     expect(calculator.form).to_contain_text("1 to 32,768 tokens")
 
 
+def test_the_planning_formula_with_its_own_settings(calculator):
+    for name in ("activation_multiplier", "extra_allowance"):
+        expect(calculator.form.get_by_label(BY_NAME[name].label, exact=True)).not_to_be_visible()
+    calculator.set(**PLANNED)
+    expect_everything(calculator, runs.of(**PLANNED))
+    for name in ("stack", "quantization", "loss", "lora_dropout"):
+        expect(calculator.form.get_by_label(BY_NAME[name].label, exact=True)).not_to_be_visible()
+
+
+def test_the_two_accountings_stand_side_by_side_and_are_followed(calculator):
+    calculator.set(sequence_length="4096")
+    texts = {"sequence_length": "4096"}
+    for label, name in (("Planning formula", "planning"), ("Training step", "step")):
+        calculator.accounting(label).click()
+        calculator.expect_setting("accounting", name)
+        expect_everything(calculator, runs.of(**texts, accounting=name))
+        assert runs.of_query(calculator.query) == runs.of(**texts, accounting=name)
+    peaks = {name: runs.of(**texts, accounting=name).peak_bytes for name in ("planning", "step")}
+    assert len(set(peaks.values())) == 2
+
+
+def test_another_stack_is_another_number(calculator):
+    before = runs.of()
+    calculator.set(stack="trl-1.15")
+    run = runs.of(stack="trl-1.15")
+    assert run.peak_bytes < before.peak_bytes
+    assert report.unchecked(run)
+    expect_everything(calculator, run)
+    label = next(each.label for each in report.assumptions(run).stacks if not each.current)
+    calculator.apply("What is assumed", re.compile(f"^{re.escape(label)}$"))
+    calculator.expect_headline(before)
+    calculator.expect_setting("stack", before.settings.stack)
+
+
+def test_adapter_targets_one_by_one(calculator):
+    expect(calculator.own_targets).not_to_be_visible()
+    calculator.control("adapter_targets").get_by_role("radio", name=re.compile("^A list")).check()
+    expect(calculator.own_targets).to_have_value("q,k,v,o,gate,up,down")
+    calculator.list_targets("v, q")
+    run = runs.of(adapter_targets="v, q")
+    assert run.parameters.trainable < runs.of(adapter_targets="attention").parameters.trainable
+    expect_everything(calculator, run)
+    assert runs.of_query(calculator.query) == run
+    calculator.choose("method", "full")
+    calculator.choose("method", "qlora")
+    calculator.expect_setting("adapter_targets", "v, q")
+    calculator.choose("adapter_targets", "attention")
+    expect(calculator.own_targets).not_to_be_visible()
+    calculator.expect_headline(runs.of(adapter_targets="attention"))
+    calculator.control("adapter_targets").get_by_role("radio", name=re.compile("^A list")).check()
+    calculator.expect_setting("adapter_targets", "v, q")
+    calculator.expect_headline(run)
+
+
+def test_a_card_by_name_and_what_others_use_of_it(calculator):
+    expect(calculator.form.get_by_label(BY_NAME["other_processes"].label, exact=True)).not_to_be_visible()
+    calculator.set(gpu="rtx-4090")
+    expect_everything(calculator, runs.of(gpu="rtx-4090"))
+    groups = calculator.control("gpu").locator("optgroup")
+    assert groups.count() == 2 and groups.nth(1).get_by_role("option").count() == len(cards())
+    calculator.set(other_processes="1.5")
+    run = runs.of(gpu="rtx-4090", other_processes="1.5")
+    assert run.budget_bytes == runs.of(gpu="rtx-4090").budget_bytes - 3 * 2**29
+    calculator.expect_headline(run)
+
+
+@pytest.mark.parametrize(
+    ("pasted", "gib"),
+    [
+        ("|  0%   41C    P8     21W / 450W |    1234MiB /  24564MiB |      2%      Default |", "1.205078125"),
+        ("index, memory.total [MiB], memory.used [MiB], memory.free [MiB]\n0, 24564 MiB, 512 MiB, 23559 MiB", "0.5"),
+        ("2048 MiB", "2"),
+    ],
+)
+def test_nvidia_smi_output_is_pasted(calculator, pasted, gib):
+    calculator.set(gpu="rtx-4090")
+    calculator.root.evaluate("text => navigator.clipboard.writeText(text)", pasted)
+    calculator.control("other_processes").select_text()
+    calculator.page.keyboard.press("ControlOrMeta+V")
+    calculator.expect_setting("other_processes", gib)
+    expect(calculator.status(f"= {gib} GiB from what was pasted")).to_be_visible()
+    run = runs.of(gpu="rtx-4090", other_processes=gib)
+    calculator.expect_headline(run)
+    assert runs.of_query(calculator.query) == run
+
+
+@pytest.mark.parametrize("texts", [LIKELY, UNLIKELY], ids=("likely", "unlikely"))
+def test_a_verdict_between_yes_and_no(calculator, texts):
+    run = runs.of(**texts)
+    assert run.verdict == {id(LIKELY): "likely", id(UNLIKELY): "unlikely"}[id(texts)]
+    calculator.set(**texts)
+    expect_everything(calculator, run)
+    told = report.headline(run)
+    expect(calculator.page).to_have_title(f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan")
+    expect(calculator.status(told.sentence)).to_have_count(1)
+
+
+def test_a_run_the_planning_formula_cannot_count(calculator):
+    texts = {"optimizer": "lion"}
+    calculator.set(**texts)
+    expect_everything(calculator, runs.of(**texts))
+    calculator.accounting("Planning formula").click()
+    settings, reason = runs.why_not(**texts, accounting="planning")
+    calculator.expect_no_number(settings, reason)
+    expect(calculator.control("optimizer")).to_have_accessible_description(re.compile(re.escape(reason.message)))
+    expect(calculator.status(reason.message)).to_have_count(1)
+    expect(calculator.region("What fits")).not_to_be_visible()
+    calculator.share()
+    assert calculator.shared("Terminal").endswith("--accounting planning --optimizer lion")
+    expect(calculator.dialog.get_by_role("button", name="Save as JSON")).to_have_count(0)
+    calculator.page.keyboard.press("Escape")
+    calculator.page.reload()
+    calculator.wait_ready()
+    calculator.expect_no_number(settings, reason)
+    calculator.answer.get_by_role("link", name=reason.message).click()
+    expect(calculator.control("optimizer")).to_be_focused()
+    calculator.choose("optimizer", "adamw-8bit")
+    expect_everything(calculator, runs.of(optimizer="adamw-8bit", accounting="planning"))
+
+    calculator.set(accounting="step", quantization="awq")
+    expect(calculator.region("How it is calculated")).to_contain_text(runs.planning(runs.of(quantization="awq")).message)
+    calculator.choose("accounting", "planning")
+    settings, reason = runs.why_not(quantization="awq", optimizer="adamw-8bit", accounting="planning")
+    calculator.expect_no_number(settings, reason)
+    expect(calculator.control("accounting")).to_have_accessible_description(re.compile(re.escape(reason.message)))
+
+
+def test_a_run_the_training_step_cannot_count(calculator):
+    texts = {"stack": "trl-1.15", "loss": "fused-linear"}
+    calculator.set(**texts)
+    calculator.expect_no_number(*runs.why_not(**texts))
+    calculator.accounting("Planning formula").click()
+    expect_everything(calculator, runs.of(**texts, accounting="planning"))
+
+
+def test_the_tensors_behind_the_peak_unfold(calculator):
+    calculator.set(method="lora", sequence_length="1024", loss="chunked")
+    run = runs.of(method="lora", sequence_length="1024", loss="chunked")
+    part = calculator.region("Moments of the step")
+    part.locator("summary").click()
+    calculator.expect_rows(calculator.table("Moments of the step", 1), runs.tensor_rows(run))
+
+
+def test_a_custom_decoder_starts_from_the_preset_with_its_traits(calculator):
+    calculator.set(model="gemma-2-2b")
+    before = runs.of(model="gemma-2-2b")
+    calculator.choose("model", "custom")
+    expect(calculator.figure("Estimated peak per GPU")).to_contain_text(report.headline(before).peak)
+    calculator.expect_setting("extra_norms", "true")  # the folded part is open, since it explains the number
+    assert runs.of_query(calculator.query).terms == before.terms
+
+
 def test_changing_the_budget_unit_keeps_the_bytes(calculator):
     calculator.set(gpu="custom", budget="24")
     calculator.expect_headline(runs.of(gpu="custom", budget="24"))
@@ -118,16 +297,18 @@ def test_changing_the_budget_unit_keeps_the_bytes(calculator):
 
 
 def test_a_peak_at_the_budget_says_on_which_side_it_lies(calculator):
-    peak = runs.of().peak_bytes
-    exact = f"{peak // 10**9}.{peak % 10**9:09d}"
-    below = f"{(peak - 1) // 10**9}.{(peak - 1) % 10**9:09d}"
-    calculator.set(gpu="custom", budget_unit="gb", budget=exact)
-    calculator.expect_headline(runs.of(gpu="custom", budget=exact, budget_unit="gb"))
-    expect(calculator.answer).to_contain_text("The peak equals the budget to the byte, which fits.")
-    calculator.set(budget=below)
-    calculator.expect_headline(runs.of(gpu="custom", budget=below, budget_unit="gb"))
-    expect(calculator.answer).to_contain_text("the peak is 1 byte above the budget")
-    expect(calculator.answer).to_contain_text("Shortfall")
+    for accounting, what in (("step", "the budget less the CUDA context"), ("planning", "the budget")):
+        run = runs.of(accounting=accounting)
+        needed = run.peak_bytes + run.context_bytes
+        exact = f"{needed // 10**9}.{needed % 10**9:09d}"
+        below = f"{(needed - 1) // 10**9}.{(needed - 1) % 10**9:09d}"
+        calculator.set(accounting=accounting, gpu="custom", budget_unit="gb", budget=exact)
+        calculator.expect_headline(runs.of(accounting=accounting, gpu="custom", budget=exact, budget_unit="gb"))
+        expect(calculator.answer).to_contain_text(f"The peak equals {what} to the byte")
+        calculator.set(budget=below)
+        calculator.expect_headline(runs.of(accounting=accounting, gpu="custom", budget=below, budget_unit="gb"))
+        expect(calculator.answer).to_contain_text(f"the peak is 1 byte above {what}")
+        expect(calculator.answer).to_contain_text("Shortfall")
 
 
 def test_what_fits_is_followed_by_clicks(calculator):
@@ -164,7 +345,7 @@ def test_nothing_fits_and_everything_fits(calculator):
     for title in ("Largest micro-batch", "Longest sequence"):
         expect(calculator.tile(title).get_by_role("link")).to_have_count(0)
 
-    texts = {"model": "llama-3.2-1b", "method": "qlora", "gpu": "288"}
+    texts = {"model": "llama-3.2-1b", "method": "qlora", "gpu": "288", "loss": "fused-linear"}
     calculator.set(**texts)
     run = runs.of(**texts)
     assert fit(run.settings).longest_sequence.at_cap
@@ -188,10 +369,11 @@ def test_the_curve_is_read_by_keyboard_and_by_pointer_and_as_a_table(calculator)
     texts = {"attention_kernel": "eager", "sequence_length": "3000"}
     calculator.set(**texts)
     run = runs.of(**texts)
+    expect(calculator.region("Memory against sequence length")).to_contain_text(report.line_label(run))
     points = {f"{point.sequence_length:,}": point for point in curve(run.settings).points}
     part = calculator.region("Memory against sequence length")
     slider, reading = calculator.curve_slider, calculator.curve_reading
-    expect(reading).to_have_text(report.reading(points["3,000"]))
+    expect(reading).to_have_text(report.reading(run, points["3,000"]))
 
     slider.focus()
     seen = [reading.text_content()]
@@ -205,7 +387,7 @@ def test_the_curve_is_read_by_keyboard_and_by_pointer_and_as_a_table(calculator)
     for text in seen:
         tokens = re.match("[0-9,]+", text)[0].replace(",", "")
         (at,) = [each for each in curve(runs.of(**texts | {"sequence_length": tokens}).settings).points if str(each.sequence_length) == tokens]
-        assert text == report.reading(at)
+        assert text == report.reading(run, at)
 
     drawing = part.get_by_role("img")
     drawing.scroll_into_view_if_needed()
@@ -216,7 +398,7 @@ def test_the_curve_is_read_by_keyboard_and_by_pointer_and_as_a_table(calculator)
     drawing.hover(position={"x": size["width"] * 0.8, "y": size["height"] / 3})
     expect(reading).not_to_have_text(hovered)
     calculator.answer.hover()
-    expect(reading).to_have_text(report.reading(points["3,000"]))
+    expect(reading).to_have_text(report.reading(run, points["3,000"]))
     assert runs.of_query(calculator.query) == run
 
     part.locator("summary").click()
@@ -228,10 +410,10 @@ def test_the_formulas_show_the_values_of_the_run(calculator):
     part = calculator.region("How it is calculated")
     part.locator("summary").filter(has_text="Symbols and their values now").click()
     texts = {}
-    for change in ({"method": "full", "checkpointing": "none"}, {"method": "lora", "attention_kernel": "eager", "activation_multiplier": "1.5"}):
+    for change in ({"method": "full", "checkpointing": "none"}, {"method": "lora", "attention_kernel": "eager", "gradient_accumulation_steps": "3"}):
         texts |= change
         calculator.set(**change)
-        values = value_texts(runs.of(**texts))
+        values = value_texts(runs.planning(runs.of(**texts)))
         for number, step in enumerate(steps()):
             shown = part.get_by_role("list").first.get_by_role("listitem").nth(number)
             expect(shown).to_contain_text(step.title)

@@ -39,7 +39,7 @@ def test_the_page_is_useful_before_any_script_runs(visit):
 
     page.open_advanced()
     usual = defaults()
-    for name in applying(usual) - {"accounting"}:
+    for name in applying(usual):
         page.expect_setting(name, usual[name])
     for name in set(usual) - applying(usual):
         expect(page.form.get_by_label(BY_NAME[name].label, exact=True)).not_to_be_visible()
@@ -66,6 +66,7 @@ def test_loading_is_visible_and_keeps_what_is_typed(visit):
     page.expect_headline(runs.of())
 
     page.set(sequence_length="4096", method="lora", optimizer="adamw-8bit", gpu="16")
+    page.control("adapter_targets").get_by_role("radio", name=re.compile("^A list")).check()
     page.type_number("micro_batch", "2")
     expect(page.control("micro_batch")).to_be_focused()
     expect(loading).to_be_visible()
@@ -75,7 +76,8 @@ def test_loading_is_visible_and_keeps_what_is_typed(visit):
     page.wait_ready()
 
     expect(loading).not_to_be_visible()
-    wanted = {"sequence_length": "4096", "method": "lora", "optimizer": "adamw-8bit", "gpu": "16", "micro_batch": "2"}
+    wanted = {"sequence_length": "4096", "method": "lora", "optimizer": "adamw-8bit", "gpu": "16", "micro_batch": "2",
+              "adapter_targets": "q,k,v,o,gate,up,down"}
     for name, text in wanted.items():
         page.expect_setting(name, text)
     page.expect_headline(runs.of(**wanted))
@@ -98,7 +100,7 @@ def test_a_failed_download_is_told_and_can_be_tried_again(visit):
     visitor.watch.expect_error(r"/app-[^/]*\.zip|/pyodide-")  # the request, then Python's own account of what it misses
     visitor.context.route(START_ZIP, lambda route: route.abort())
     page = visitor.blank()
-    page.page.goto(visitor.site + "?v=1&sequence_length=4096")
+    page.page.goto(visitor.site + "?v=2&sequence_length=4096")
     expect(page.status("could not be downloaded")).to_be_visible()
     visitor.context.unroute(START_ZIP)
     page.button("Try again").click()

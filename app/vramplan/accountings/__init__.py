@@ -1,15 +1,34 @@
 """The named ways to count. All take the same Settings and return the same Estimate."""
 
-from collections.abc import Callable
+from types import ModuleType
 
-from vramplan.accountings import planning
+from vramplan.accountings import planning, step
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 
-ACCOUNTINGS: dict[str, Callable[[Settings], Estimate]] = {"planning": planning.estimate}
-"""Every accounting by its name in settings."""
+ACCOUNTINGS: dict[str, ModuleType] = {"step": step, "planning": planning}
+"""Every accounting by its name in settings; each has estimate, peak_bytes, fits and CONTEXT_IS_BESIDE."""
 
 
 def estimate(settings: Settings) -> Estimate:
-    """Estimated peak memory per GPU of one fine-tuning run, counted the way `settings.accounting` names."""
-    return ACCOUNTINGS[settings.accounting](settings)
+    """Estimated peak memory per GPU of one fine-tuning run, counted the way `settings.accounting` names.
+
+    Raises NotExpressible when that accounting cannot count the run.
+    """
+    return ACCOUNTINGS[settings.accounting].estimate(settings)
+
+
+def peak_bytes(settings: Settings) -> int:
+    """The peak alone, for searches and curves. Raises NotExpressible."""
+    return ACCOUNTINGS[settings.accounting].peak_bytes(settings)
+
+
+def fits(settings: Settings) -> bool:
+    """Whether the run fits its budget, without the rest of the estimate. Raises NotExpressible."""
+    return ACCOUNTINGS[settings.accounting].fits(settings)
+
+
+def usable_bytes(settings: Settings) -> int:
+    """What the accounting compares a peak with: the budget, less the CUDA context where no row of it counts that."""
+    context = settings.context_bytes if ACCOUNTINGS[settings.accounting].CONTEXT_IS_BESIDE else 0
+    return settings.budget_bytes - context

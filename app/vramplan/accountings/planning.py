@@ -11,7 +11,9 @@ from vramplan.architecture import (
     adapted_projections,
     adapter_parameters,
     embedding_matrices,
+    layer_bias_parameters,
     linear_parameters,
+    norms_per_layer,
     total_parameters,
 )
 from vramplan.constants import (
@@ -24,8 +26,12 @@ from vramplan.constants import (
     LAYER_ACTIVATION_BYTES,
     NF4_DOUBLE_QUANTIZED_BYTES,
 )
-from vramplan.ledger import Estimate, Parameters, Term
+from vramplan.errors import NotExpressible
+from vramplan.fields import BY_NAME
+from vramplan.ledger import Estimate, Moment, Parameters, Term
+from vramplan.policy import policy
 from vramplan.settings import Settings
+from vramplan.targets import ALL_LINEAR, NAMED
 from vramplan.units import GIB, exact, whole_bytes_up
 
 Quantities = dict[str, int | Fraction]
@@ -53,8 +59,25 @@ MASTER_BYTES = {"mixed-bf16": FP32_BYTES, "pure-bf16": 0}
 GRADIENT_BYTES = {"mixed-bf16": FP32_BYTES, "pure-bf16": BF16_BYTES}
 """Bytes of gradient per trainable parameter (g)."""
 
-OPTIMIZER_BYTES = {"adamw": ADAM_MOMENTS * FP32_BYTES, "adamw-8bit": ADAM_MOMENTS * INT8_BYTES}
-"""Bytes of optimizer state per trainable parameter (o)."""
+OPTIMIZER_BYTES = {
+    "adamw-foreach": ADAM_MOMENTS * FP32_BYTES,
+    "adamw-fused": ADAM_MOMENTS * FP32_BYTES,
+    "adamw-fp32-states": ADAM_MOMENTS * FP32_BYTES,
+    "adamw-8bit": ADAM_MOMENTS * INT8_BYTES,
+}
+"""Bytes of optimizer state per trainable parameter (o); the formula does not tell implementations of AdamW apart."""
+
+COUNTED_TARGETS = tuple(set(parts) for parts in NAMED.values())
+"""Sets of projections the formula has a term for."""
+
+COUNTED_QUANTIZATION = "nf4-double"
+"""The storage of the quantised base that the formula's bytes per weight stand for."""
+
+CONTEXT_IS_BESIDE = False
+"""The CUDA context is in the fixed allowance."""
+
+EVERYTHING_AT_ONCE = "everything at once"
+"""The one moment of an accounting that assumes every allocation is alive at the same time."""
 
 
 def base_weights_bytes(*, parameters: int, linear: int, quantized: bool) -> Fraction:
@@ -164,6 +187,7 @@ def extra_allowance_bytes(*, gib: Fraction) -> Fraction:
 
 def estimate(settings: Settings) -> Estimate:
     """The planning estimate of one run. Source: planning formula, peak = W + T + X + Z + J + 2 GiB + E."""
+    _must_be_countable(settings)
     known = _symbols(settings)
     known |= _counts(known, settings)
     layer, saved, active, inner = _activations(known, settings)
@@ -179,13 +203,44 @@ def estimate(settings: Settings) -> Estimate:
         "extra_allowance": extra_allowance_bytes(gib=known["E"]),
     }
     terms = tuple(Term(name, whole_bytes_up(amounts[name])) for name in TERMS)
-    return Estimate("planning", settings, Parameters(known["P"], known["P_t"]), terms, known | _sums(amounts))
+    parameters = Parameters(known["P"], known["P_t"])
+    return Estimate("planning", settings, parameters, (Moment(EVERYTHING_AT_ONCE, terms),), known | _sums(amounts))
+
+
+def peak_bytes(settings: Settings) -> int:
+    """The sum of all terms alone."""
+    return estimate(settings).peak_bytes
+
+
+def fits(settings: Settings) -> bool:
+    """Whether the sum of all terms stays within the budget."""
+    return estimate(settings).fits
+
+
+def _must_be_countable(settings: Settings) -> None:
+    """Say which setting the documented formula has no term for."""
+    chosen = policy(settings)
+    if settings.trains_adapters and set(settings.targets) not in COUNTED_TARGETS:
+        came = f"on {settings.adapter_targets}"
+        raise NotExpressible("adapter_targets", f"The planning formula counts adapters on attention, or on all linear maps, not {came}.")
+    if settings.method == "qlora" and settings.quantization != COUNTED_QUANTIZATION:
+        counted, came = (_label("quantization", value) for value in (COUNTED_QUANTIZATION, settings.quantization))
+        raise NotExpressible("quantization", f"The planning formula counts a base in {counted} only, not in {came}.")
+    if chosen.optimizer not in OPTIMIZER_BYTES:
+        came = _label("optimizer", chosen.optimizer)
+        raise NotExpressible("optimizer", f"The planning formula counts AdamW and 8-bit AdamW only, not {came}.")
+
+
+def _label(field: str, value: str) -> str:
+    return next(option.label for option in BY_NAME[field].kind.options if option.value == value)
+
 
 
 def _symbols(settings: Settings) -> Quantities:
     """The symbols that come straight from the settings and the constants."""
     shape = settings.architecture
-    mlp_targets = settings.adapter_targets == "all-linear"
+    chosen = policy(settings)
+    mlp_targets = set(ALL_LINEAR) <= set(settings.targets)
     checkpointing = settings.checkpointing == "full"
     return {
         "H": shape.hidden_size,
@@ -199,15 +254,19 @@ def _symbols(settings: Settings) -> Quantities:
         "V": shape.vocab_size,
         "t": embedding_matrices(tied_embeddings=shape.tied_embeddings),
         "epsilon": int(shape.query_key_norms),
+        "w": norms_per_layer(extra_norms=shape.extra_norms),
+        "b": layer_bias_parameters(
+            query_width=shape.query_width, kv_width=shape.kv_width, query_biases=shape.query_biases
+        ),
         "r": settings.rank,
         "B": settings.micro_batch,
         "S": settings.sequence_length,
         "G": settings.gradient_accumulation_steps,
         "N": settings.replicas,
         "c": NF4_DOUBLE_QUANTIZED_BYTES,
-        "m": MASTER_BYTES[settings.trainable_precision],
-        "g": GRADIENT_BYTES[settings.trainable_precision],
-        "o": OPTIMIZER_BYTES[settings.optimizer],
+        "m": MASTER_BYTES[chosen.trainable_precision],
+        "g": GRADIENT_BYTES[chosen.trainable_precision],
+        "o": OPTIMIZER_BYTES[chosen.optimizer],
         "chi": int(settings.attention_kernel == "eager"),
         "p": adapted_projections(mlp_targets=mlp_targets),
         "ell": live_adapter_layers(num_layers=shape.num_layers, checkpointing=checkpointing),
@@ -236,10 +295,12 @@ def _counts(known: Quantities, settings: Settings) -> Quantities:
         head_dim=known["d"],
         tied_embeddings=shape.tied_embeddings,
         query_key_norms=shape.query_key_norms,
+        norms=known["w"],
+        biases=known["b"],
     )
     adapters = 0
     if settings.trains_adapters:
-        mlp_targets = settings.adapter_targets == "all-linear"
+        mlp_targets = set(ALL_LINEAR) <= set(settings.targets)
         adapters = adapter_parameters(
             rank=known["r"], num_layers=known["L"], **_widths(known), mlp_targets=mlp_targets
         )

@@ -1,0 +1,76 @@
+"""The training step: which tensors are alive at each moment, and the largest of these moments.
+
+What PyTorch's allocator has given out (max_memory_allocated); the CUDA context is beside it, and what the allocator
+holds on top is a band.
+"""
+
+from functools import partial
+
+from vramplan.accountings.step import confidence
+from vramplan.accountings.step.bands import process_band, reserved_band
+from vramplan.accountings.step.build import structure
+from vramplan.accountings.step.describe import holdings, terms
+from vramplan.accountings.step.moments import LAST, LOSS, Step, step_of
+from vramplan.ledger import LIKELY, YES, Band, Estimate, Moment, Parameters, verdict
+from vramplan.settings import Settings
+
+CONTEXT_IS_BESIDE = True
+"""No row counts the CUDA context: it is taken from the budget."""
+
+
+def estimate(settings: Settings) -> Estimate:
+    """The estimate of one run, moment by moment. Raises NotExpressible when there are no tensors for a setting."""
+    run = structure(settings)
+    step = step_of(run)
+    batch = (settings.micro_batch * settings.sequence_length, settings.sequence_length)
+    largest: dict[str, object] = {}
+    for instant in step.instants:
+        before = largest.get(instant.moment)
+        if before is None or instant.bytes(*batch) > before.bytes(*batch):
+            largest[instant.moment] = instant
+    moments = tuple(
+        Moment(name, terms(instant, *batch), partial(holdings, step, instant, *batch)) for name, instant in largest.items()
+    )
+    reserved, process = _bands(settings, step, *batch)
+    return Estimate(
+        "step",
+        settings,
+        Parameters(*step.parameters),
+        moments,
+        {},
+        settings.context_bytes,
+        reserved,
+        process,
+    )
+
+
+def peak_bytes(settings: Settings) -> int:
+    """The largest moment alone, in bytes."""
+    tokens, length = settings.micro_batch * settings.sequence_length, settings.sequence_length
+    return max(instant.bytes(tokens, length) for instant in step_of(structure(settings)).peaks)
+
+
+def fits(settings: Settings) -> bool:
+    """Whether the verdict is yes or likely."""
+    step = step_of(structure(settings))
+    tokens, length = settings.micro_batch * settings.sequence_length, settings.sequence_length
+    peak = max(instant.bytes(tokens, length) for instant in step.peaks)
+    _, process = _bands(settings, step, tokens, length)
+    budget = settings.budget_bytes
+    return verdict(usable=budget - settings.context_bytes, budget=budget, peak=peak, process=process) in (YES, LIKELY)
+
+
+def unchecked(settings: Settings) -> tuple[str, ...]:
+    """What the estimate rests on that was only read in code, beside the facts of its stack."""
+    return confidence.unchecked(structure(settings))
+
+
+def _bands(settings: Settings, step: Step, tokens: int, length: int) -> tuple[Band, Band]:
+    """What the allocator and the process are expected to hold."""
+    peak = max(instant.bytes(tokens, length) for instant in step.peaks)
+    smaller = min(
+        max(instant.bytes(tokens, length) for instant in instants) - step.resting(moment, tokens, length)
+        for instants, moment in zip(step.by_transient, (LOSS, LAST), strict=True)
+    )
+    reserved = reserved_band(step.run, peak=peak, smaller_transient=smaller)
+    return reserved, process_band(reserved=reserved, context=settings.context_bytes)

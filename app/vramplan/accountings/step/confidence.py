@@ -1,0 +1,60 @@
+"""How each constant of this accounting was checked: a recorded trace or run notices when it changes, or it was only read in code."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vramplan.accountings.step.structure import Structure
+
+TRACED, MEASURED, READ = "traced", "measured", "read"
+"""A recorded trace notices; a recorded run on a GPU notices; only read in code."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """One constant: the module that has it and its name there, what it is, how it was checked, and which runs rest on it."""
+
+    module: str
+    name: str
+    label: str
+    confidence: str
+    applies: Callable[[Structure], bool]
+
+
+def _always(run: Structure) -> bool:
+    return True
+
+
+def _loss(*names: str) -> Callable[[Structure], bool]:
+    return lambda run: run.loss.startswith(names)
+
+
+def _optimizer(*parts: str) -> Callable[[Structure], bool]:
+    return lambda run: any(part in run.optimizer for part in parts)
+
+
+def _quantization(*names: str) -> Callable[[Structure], bool]:
+    return lambda run: run.quantization in names
+
+
+CONSTANTS = (
+    Constant("vramplan.accountings.step.moments", "TOKEN_INPUT_BYTES", "bytes of a token’s ids and labels", TRACED, _always),
+    Constant("vramplan.accountings.step.moments", "CUBLAS_WORKSPACE_BYTES", "cuBLAS workspace", MEASURED, _always),
+    Constant("vramplan.accountings.step.moments", "CUBLAS_HANDLES", "cuBLAS handles", MEASURED, _always),
+    Constant("vramplan.accountings.step.operations", "MASK_SIZE", "bytes of a dropout mask", MEASURED, lambda run: run.dropout),
+    Constant("vramplan.accountings.step.head", "COPIES_PER_CHUNK", "copies of the scores in a recomputed chunk", READ, _loss("chunked")),
+    Constant("vramplan.accountings.step.head", "TILE_COLUMNS", "columns of a tile of the loss", READ, _loss("tiled")),
+    Constant("vramplan.accountings.step.head", "ROWS_PER_CHUNK", "rows of a chunk of the loss", READ, _loss("chunked", "tiled")),
+    Constant("vramplan.accountings.step.state", "NF4_DOUBLE_QUANTIZED_BYTES", "bytes of an NF4 weight with doubly quantised scales", MEASURED, _quantization("nf4-double")),
+    Constant("vramplan.accountings.step.state", "NF4_BLOCK_SIZE", "weights of an NF4 block", MEASURED, _quantization("nf4")),
+    Constant("vramplan.accountings.step.state", "GPTQ_GROUP_SIZE", "weights of a GPTQ or AWQ group", MEASURED, _quantization("gptq")),
+    Constant("vramplan.accountings.step.state", "GPTQ_GROUP_SIZE", "weights of an AWQ group", READ, _quantization("awq")),
+    Constant("vramplan.accountings.step.state", "EIGHT_BIT_BLOCK_SIZE", "values of an 8-bit optimizer block", TRACED, _optimizer("8bit")),
+    Constant("vramplan.accountings.step.state", "EIGHT_BIT_SMALLEST_TENSOR", "smallest tensor with 8-bit states", TRACED, _optimizer("8bit")),
+    Constant("vramplan.accountings.step.state", "PAGED_SMALLEST_TENSOR", "smallest tensor with paged states", READ, _optimizer("paged")),
+)
+"""Every constant of the accounting that a run may rest on. Sizes of types and shapes are definitions, not constants."""
+
+
+def unchecked(run: Structure) -> tuple[str, ...]:
+    """What a run rests on that was only read in code, beside the facts of its stack."""
+    return tuple(each.label for each in CONSTANTS if each.confidence == READ and each.applies(run))

@@ -1,0 +1,96 @@
+"""An instant of a step as rows of a ledger, with the tensors behind every row."""
+
+from dataclasses import replace
+
+from vramplan.accountings.step import state
+from vramplan.accountings.step.layer import residual_size
+from vramplan.accountings.step.moments import NOTHING, Instant, Step, evaluate
+from vramplan.accountings.step.structure import HALF, SINGLE
+from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, SAVED, TOKENS, Alive
+from vramplan.ledger import Holding, Term
+
+ROWS = (
+    "base_weights", "adapters", "gradients", "optimizer_states", "saved_activations", "active_layer", "logits",
+    "outputs_kept", "autocast_copies", "layer_output", "waiting_gradient", "embedding_gradient", "optimizer_scratch", "inputs", "workspace",
+)
+"""Rows of a ledger, in order."""
+
+TAPE_ROW = {"layer": "active_layer", "head": "logits"}
+"""The row that the tensors of each tape belong to."""
+
+SHAPES = {TOKENS: "(B, S, {width:,})", PAIRS: "(B, {width:,}, S, S)", POSITIONS: "(S, {width:,})", FIXED: "{width:,} values"}
+"""The shape of a tensor that grows in each way."""
+
+
+def terms(instant: Instant, tokens: int, sequence_length: int) -> tuple[Term, ...]:
+    """Every row of one instant that is not empty, in order."""
+    amounts: dict[str, int] = {}
+    rest = instant.bytes(tokens, sequence_length)
+    for name, amount in instant.held:
+        size = evaluate(amount, tokens, sequence_length)
+        amounts[name] = amounts.get(name, 0) + size
+        rest -= size
+    if rest:
+        amounts[TAPE_ROW[instant.walk.split()[0]]] = rest
+    return tuple(Term(name, amounts[name]) for name in ROWS if amounts.get(name))
+
+
+def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) -> dict[str, tuple[Holding, ...]]:
+    """The tensors behind the rows of one instant, as far as they are kinds of parameters or written on a tape."""
+    run = step.run
+    found = {
+        "base_weights": _parameters(state.base_weights(run), "there from loading to the end"),
+        "adapters": _parameters(state.adapter_weights(run), "trained, there from the start"),
+        "saved_activations": _saved(step, instant, tokens, sequence_length),
+    }
+    if dict(instant.held).get("gradients") == step.gradients:
+        found["gradients"] = _parameters(state.trained_weights(run), "kept until the optimizer step")
+    if instant.walk:
+        found[TAPE_ROW[instant.walk.split()[0]]] = _alive(step.alive(instant), tokens, sequence_length)
+    return {row: listed for row, listed in found.items() if listed}
+
+
+def _saved(step: Step, instant: Instant, tokens: int, sequence_length: int) -> tuple[Holding, ...]:
+    """What the layers keep for backward: their inputs under checkpointing, else every saved tensor of every layer."""
+    layers, one = step.run.shape.num_layers, step.per_layer[1]
+    kept = dict(instant.held).get("saved_activations", (0, 0, 0, 0))
+    if not one or not kept[1]:
+        return ()
+    count = min(layers, round(kept[1] / one))
+    if step.run.checkpointing:
+        width, size = step.run.shape.hidden_size, residual_size(step.run)
+        name = "layer input" if one == width * size else "layer input, and inputs of 8-bit linear maps"
+        shape = SHAPES[TOKENS].format(width=width)
+        return (Holding(name, shape, _dtype(size), count, evaluate(kept, tokens, sequence_length), "checkpoint of a layer"),)
+    first = () if step.first_saves_less == NOTHING else step.layer.tape.saved_tensors(input_gradient=False)
+    of_one = _alive([Alive(t.name, t, SAVED) for t in step.layer.tape.saved_tensors()], tokens, sequence_length)
+    of_first = _alive([Alive(f"first layer’s {t.name}", t, SAVED) for t in first], tokens, sequence_length)
+    others = count - bool(first)
+    return (*(replace(holding, count=others * holding.count, bytes=others * holding.bytes) for holding in of_one), *of_first)
+
+
+def _parameters(weights: tuple[state.Weight, ...], why: str) -> tuple[Holding, ...]:
+    """Kinds of parameter tensors, largest first."""
+    found = (
+        Holding(w.name, f"({w.rows:,}, {w.columns:,})" if w.columns > 1 else f"({w.rows:,},)", _dtype(w.itemsize), w.count, w.bytes, why)
+        for w in weights
+    )
+    return tuple(sorted(found, key=lambda holding: -holding.bytes))
+
+
+def _alive(alive: list[Alive], tokens: int, sequence_length: int) -> tuple[Holding, ...]:
+    """Alive tensors, equal ones counted together, largest first."""
+    growth = {FIXED: 1, TOKENS: tokens, PAIRS: tokens * sequence_length, POSITIONS: sequence_length}
+    counts: dict[tuple, int] = {}
+    for each in alive:
+        key = (each.name, each.tensor.growth, each.tensor.width, each.tensor.itemsize, each.why)
+        counts[key] = counts.get(key, 0) + 1
+    found = [
+        Holding(name, SHAPES[kind].format(width=width), _dtype(size), count, count * width * size * growth[kind], why)
+        for (name, kind, width, size, why), count in counts.items()
+    ]
+    return tuple(sorted(found, key=lambda holding: -holding.bytes))
+
+
+def _dtype(size: int) -> str:
+    return {HALF: "16-bit", SINGLE: "float32", 1: "bytes"}[size]

@@ -1,0 +1,180 @@
+"""From the last layer's output to the loss, on a tape: final norm, output head, and every kind of loss.
+
+Source of the order: transformers 5.24.0, models/llama/modeling_llama.py, LlamaForCausalLM.forward.
+"""
+
+from collections.abc import Callable
+
+from vramplan.accountings.step.layer import residual_size
+from vramplan.accountings.step.operations import adapter, cast, linear, norm, softcap
+from vramplan.accountings.step.structure import HALF, SINGLE, Structure
+from vramplan.accountings.step.tape import FIXED, TOKENS, Operation, Tape, Tensor
+
+COPIES_PER_CHUNK = 4
+"""float32 tensors of one chunk's scores that are alive at once: logits, log-probabilities, and for the entropy their
+exponential and its product with them. Source: trl 1.14.2, trainer/sft_trainer.py, _chunk."""
+
+TILE_COLUMNS = 32_768
+"""Vocabulary entries of one tile. Source: trl 1.16.0, trainer/utils.py, _CHUNKED_LOGPROB_CHUNK_SIZE."""
+
+ROWS_PER_CHUNK = {"chunked-1.6": 256, "chunked-1.13": 256, "tiled": 4_096}
+"""Tokens of one chunk. Source: trl 1.14.2, trainer/sft_trainer.py, _CHUNKED_LM_HEAD_CHUNK_SIZE; trl 1.16.0,
+kernels/chunked_logprob.py, TOKEN_CHUNK_SIZE."""
+
+
+def head_and_loss(run: Structure) -> Tape:
+    """The tape from the last layer's output to the loss."""
+    tape = Tape()
+    x = Tensor("last layer's output", run.shape.hidden_size, residual_size(run))
+    x = norm(tape, run, x, x.width, "final norm", weight_size=run.norm_size)
+    x.held = True
+    LOSSES[run.loss](tape, run, x)
+    return tape
+
+
+def loss_rows(*, loss: str, tokens: int, vocab_size: int, hidden_size: int) -> int:
+    """Tokens that a chunk of the loss holds, 0 where the loss is not chunked.
+
+    Source: liger-kernel 0.8.5, ops/fused_linear_cross_entropy.py, fused_linear_cross_entropy_forward: as many rows as
+    take about the memory of the hidden states, rounded up to a power of two.
+    """
+    if loss == "fused-linear":
+        parts = -(-vocab_size // hidden_size)
+        rows = -(-tokens // parts)
+        return min(1 << (rows - 1).bit_length(), tokens)
+    return min(ROWS_PER_CHUNK[loss], tokens) if loss in ROWS_PER_CHUNK else 0
+
+
+def _logits(tape: Tape, run: Structure, x: Tensor) -> Tensor:
+    """Scores for every token of the vocabulary, (B, S, V)."""
+    sizes = (run.shape.hidden_size, run.shape.vocab_size)
+    result = linear(tape, run, x, sizes, "head", weight_size=run.head_size, trained=run.trains_base)
+    if "lm_head" in run.targets:
+        result = adapter(tape, run, x, result, sizes, "head", quantized=False)
+    return softcap(tape, result, "logits") if run.shape.logit_softcap else result
+
+
+def _cross_entropy(tape: Tape, scores: Tensor, in_use: tuple[Tensor, ...]) -> None:
+    """Source: torch 2.13.0, nn.functional.cross_entropy: log_softmax, which saves its output, then nll_loss."""
+    probabilities = Tensor("log-probabilities", scores.width, SINGLE)
+    tape.add("log_softmax", (scores,), probabilities, saves=(probabilities,))
+    tape.add("loss", (probabilities,), Tensor("loss", 1, SINGLE, FIXED), reads=in_use)
+
+
+def _in_place_cross_entropy(tape: Tape, scores: Tensor, in_use: tuple[Tensor, ...]) -> None:
+    """Source: fms-acceleration-foak, kernels/unsloth/cross_entropy_loss.py, Fast_CrossEntropyLoss: the gradient is
+    written over the scores."""
+    tape.add("loss", (scores,), Tensor("loss", 1, SINGLE), saves=(scores,), hands_over=True, reads=in_use)
+
+
+def _with_logits(
+    loss_of: Callable[[Tape, Tensor, tuple[Tensor, ...]], None], shifts: str
+) -> Callable[[Tape, Structure, Tensor], None]:
+    """A loss that has all logits at once, counted as one release shifts and keeps them."""
+
+    def loss(tape: Tape, run: Structure, x: Tensor) -> None:
+        in_half = _logits(tape, run, x)
+        scores = cast(tape, in_half, SINGLE, "logits in float32")
+        in_half.held = shifts != LOGITS
+        scores.held = scores.held or shifts == LOGITS
+        loss_of(tape, _shifted(tape, run, scores, shifts), (scores,))
+        if in_half.held and in_half.itemsize == HALF and run.autocast and not run.outputs_kept:
+            _convert_outputs(tape, run)
+
+    return loss
+
+
+def _convert_outputs(tape: Tape, run: Structure) -> None:
+    """The 16-bit logits of the output become float32 when the model returns. Source: accelerate 1.15.0,
+    utils/operations.py, convert_to_fp32, around the forward of a model prepared for mixed precision."""
+    tape.operations.append(Operation("convert outputs", (), (), forward_scratch=((TOKENS, SINGLE * run.shape.vocab_size),)))
+
+
+LABELS, LOGITS_KEPT, LOGITS = "labels", "logits beside the 16-bit ones", "logits"
+"""What a release shifts by one position. Labels: transformers 4.49 to 5.24, loss/loss_utils.py, ForCausalLMLoss. Logits,
+with the 16-bit ones kept in the output: 4.46 to 4.48, the same place. Logits, float32 ones in the output: up to 4.45,
+models/llama/modeling_llama.py."""
+
+
+def _shifted(tape: Tape, run: Structure, scores: Tensor, shifts: str) -> Tensor:
+    """Logits without the last position, in a copy unless the batch is one row, whose slice is contiguous already."""
+    if shifts == LABELS:
+        return scores
+    part = tape.add("slice", (scores,), Tensor("shifted logits", scores.width, SINGLE, base=scores), view=True)
+    if run.one_row:
+        return part
+    return tape.add("contiguous", (part,), Tensor("shifted logits, copied", scores.width, SINGLE), shares=True)
+
+
+def _fused_linear(tape: Tape, run: Structure, x: Tensor) -> None:
+    """Source: liger-kernel 0.8.5, ops/fused_linear_cross_entropy.py: the gradients of the hidden states, and of the
+    head where it is trained, are made in the forward pass, one chunk of scores at a time."""
+    vocab, hidden = run.shape.vocab_size, run.shape.hidden_size
+    scratch = [(FIXED, HALF * run.loss_rows * vocab)]
+    if run.head_size == SINGLE:
+        copies = 2 if run.trains_base else 1  # of the head; the one that is cached, and one of its transpose
+        scratch.append((FIXED, copies * HALF * vocab * hidden))
+    saves = [Tensor("gradient of the hidden states, made early", hidden, x.itemsize)]
+    if run.trains_base:
+        saves.append(Tensor("gradient of the head, made early", vocab * hidden, run.head_size, FIXED))
+    gradient = run.head_size * vocab * hidden if run.trains_base else 0
+    tape.add(
+        "loss", (x,), Tensor("loss", 1, SINGLE), saves=tuple(saves), forward_scratch=tuple(scratch), hands_over=True,
+        gradient=gradient,
+    )
+
+
+def _chunked(copies: Callable[[Structure], int]) -> Callable[[Tape, Structure, Tensor], None]:
+    """`copies`: bytes per value of the head that are copied for every chunk."""
+
+    def loss(tape: Tape, run: Structure, x: Tensor) -> None:
+        """Source: trl 1.14.2, trainer/sft_trainer.py, _chunked_cross_entropy_loss: labelled rows first, then chunks
+        that are each recomputed in the backward pass."""
+        vocab, hidden = run.shape.vocab_size, run.shape.hidden_size
+        rows = tape.add("order rows", (x,), Tensor("hidden states, labelled rows first", hidden, x.itemsize))
+        chunk = COPIES_PER_CHUNK * SINGLE * run.loss_rows * vocab + copies(run) * vocab * hidden
+        gradient = run.head_size * vocab * hidden if run.trains_base else 0
+        tape.add(
+            "loss", (rows,), Tensor("loss", 1, SINGLE), saves=(rows,), forward_scratch=((FIXED, chunk),),
+            scratch=((FIXED, chunk), (TOKENS, hidden * x.itemsize)), gradient=gradient, gradient_scratch=gradient,
+        )
+
+    return loss
+
+
+def _head_in_float32(run: Structure) -> int:
+    """Up to 1.12 the head becomes float32 first, and 16 bits again under autocast. Source: trl 1.12.0, _chunk."""
+    return (SINGLE if run.head_size == HALF else 0) + (HALF if run.autocast else 0)
+
+
+def _head_as_hidden_states(run: Structure) -> int:
+    """From 1.13 the head takes the type of the hidden states; float32 ones are copied under autocast. Source: trl 1.14.2, _chunk."""
+    return HALF if run.autocast and run.head_size == SINGLE else 0
+
+
+def _tiled(tape: Tape, run: Structure, x: Tensor) -> None:
+    """Source: trl 1.16.0, kernels/chunked_logprob.py, ChunkedLogProbFunction: tiles of scores, gradients summed in float32."""
+    vocab, hidden = run.shape.vocab_size, run.shape.hidden_size
+    rows = tape.add("gather rows", (x,), Tensor("hidden states of labelled rows", hidden, x.itemsize))
+    tile = ((FIXED, HALF * run.loss_rows * TILE_COLUMNS),)
+    gradient = run.head_size * vocab * hidden if run.trains_base else 0
+    gradient_scratch = SINGLE * vocab * hidden if run.trains_base else 0
+    tape.add(
+        "loss", (rows,), Tensor("loss", 1, SINGLE), saves=(rows,), forward_scratch=tile,
+        scratch=(*tile, (TOKENS, hidden * SINGLE)), gradient=gradient, gradient_scratch=gradient_scratch,
+    )
+
+
+LOSSES: dict[str, Callable[[Tape, Structure, Tensor], None]] = {
+    "logits-4.49": _with_logits(_cross_entropy, LABELS),
+    "logits-4.46": _with_logits(_cross_entropy, LOGITS_KEPT),
+    "logits-4.45": _with_logits(_cross_entropy, LOGITS),
+    "triton-4.49": _with_logits(_in_place_cross_entropy, LABELS),
+    "triton-4.46": _with_logits(_in_place_cross_entropy, LOGITS_KEPT),
+    "triton-4.45": _with_logits(_in_place_cross_entropy, LOGITS),
+    "fused-linear": _fused_linear,
+    "chunked-1.6": _chunked(_head_in_float32),
+    "chunked-1.13": _chunked(_head_as_hidden_states),
+    "tiled": _tiled,
+}
+"""Every kind of loss by name; the number is the first release, of transformers or TRL, that counts so."""

@@ -1,0 +1,257 @@
+"""The moments of one training step, and which of them is the largest.
+
+Moments, in the order of a step: forward, loss, backward of the last and of the first layer, end of the backward pass,
+optimizer step; with gradient accumulation the first five again, on top of the gradients that are there already.
+"""
+
+from functools import lru_cache
+
+from vramplan.accountings.step import state, walks
+from vramplan.accountings.step.layer import residual_size
+from vramplan.accountings.step.structure import HALF, SINGLE, Structure
+from vramplan.accountings.step.tape import Alive, Amount
+from vramplan.accountings.step.walks import Points, covers, head_walks, layer_walks
+from vramplan.constants import CUBLAS_HANDLES, CUBLAS_WORKSPACE_BYTES
+
+TOKEN_INPUT_BYTES = 8 + 8
+"""Bytes per token of input_ids and labels: int64. Source: transformers 5.24.0, data/data_collator.py."""
+
+SORTED_EMBEDDING_TENTHS, TENTHS = 11, 10
+"""float32 rows (H) per ten tokens that the embedding's backward sums sorted tokens in: one for each token that is new,
+and one for each part of ten. Source: torch, ATen/native/cuda/EmbeddingBackwardKernel.cu, from memory."""
+
+
+class Instant:
+    """One instant that may be the peak: its moment, what is held besides the tape, and where on which tape it is."""
+
+    __slots__ = ("amount", "held", "index", "moment", "walk")
+
+    def __init__(self, moment: str, held, amount: Amount, walk: str = "", index: int = 0):
+        self.moment = moment
+        self.held = held
+        self.amount = amount
+        self.walk = walk
+        self.index = index
+
+    def bytes(self, tokens: int, sequence_length: int) -> int:
+        """All of it, for a batch of so many tokens."""
+        return evaluate(self.amount, tokens, sequence_length)
+
+
+def evaluate(amount: Amount, tokens: int, sequence_length: int) -> int:
+    """Bytes of an amount for a batch of so many tokens."""
+    fixed, per_token, per_pair, per_position = amount
+    return fixed + tokens * (per_token + sequence_length * per_pair) + sequence_length * per_position
+
+
+def plus(*amounts: Amount) -> Amount:
+    """The sum of amounts."""
+    fixed = tokens = pairs = positions = 0
+    for a, b, c, d in amounts:
+        fixed += a
+        tokens += b
+        pairs += c
+        positions += d
+    return fixed, tokens, pairs, positions
+
+
+def times(count: int, amount: Amount) -> Amount:
+    """An amount several times."""
+    return tuple(count * part for part in amount)
+
+
+NOTHING: Amount = (0, 0, 0, 0)
+
+FORWARD, LOSS, LAST, FIRST, END, STEP = (
+    "forward", "loss", "backward of the last layer", "backward of the first layer", "end of the backward pass", "optimizer step",
+)
+"""The moments of a step, in order."""
+
+LATER = ", later micro-batch"
+"""Added to a moment's name where earlier micro-batches have left their gradients."""
+
+
+class Step:
+    """Everything that does not depend on how many tokens go through: the tapes, and the instants that may be the peak."""
+
+    def __init__(self, run: Structure):
+        self.run = run
+        layers, hidden = run.shape.num_layers, run.shape.hidden_size
+        self.layer, self.head = layer_walks(run), head_walks(run)
+        self.parameters = state.parameters(run), state.trained_parameters(run)
+        self.gradients = _fixed(state.gradient_bytes(run))
+        self.resident = (
+            ("base_weights", _fixed(state.weight_bytes(run))),
+            ("adapters", _fixed(state.adapter_bytes(run))),
+            ("optimizer_states", _fixed(state.state_bytes(run))),
+            ("inputs", (0, TOKEN_INPUT_BYTES, _mask_bytes(run), 2 * run.shape.head_dim * residual_size(run))),
+            ("workspace", _fixed(CUBLAS_WORKSPACE_BYTES * CUBLAS_HANDLES)),
+        )
+        self.autocast_copies = _fixed(state.autocast_bytes(run) if run.checkpointing else 0)
+        escaped = NOTHING if run.reentrant else self.layer.tape.escaped()
+        self.per_layer = plus((0, hidden * residual_size(run), 0, 0), escaped) if run.checkpointing else self.layer.saved
+        self.first_saves_less = self._first_layer_saves_less()
+        embeddings = plus(self.first_saves_less, self._embedding_leaf())
+        self.saved = plus(times(layers, self.per_layer), embeddings)
+        others = layers if run.checkpointing else layers - 1
+        self.saved_last = plus(times(others, self.per_layer), embeddings if others else NOTHING)
+        self.saved_first = self.per_layer if run.checkpointing else NOTHING
+        self.instants = self._instants()
+        self.peaks = _undominated(self.instants)
+        self.by_transient = [_undominated([i for i in self.instants if i.moment == moment]) for moment in (LOSS, LAST)]
+
+    def _instants(self) -> list[Instant]:
+        """Every instant, moment by moment, in the order of the step."""
+        found = self._micro_batch(self.resident, accumulating=False)
+        if self.run.accumulates:
+            found += self._micro_batch((*self.resident, ("gradients", self.gradients)), accumulating=True)
+        scratch = ("optimizer_scratch", _fixed(state.step_scratch_bytes(self.run)))
+        held = (*self.resident, ("gradients", self.gradients), scratch)
+        return [*found, Instant(STEP, held, _total(held))]
+
+    def _micro_batch(self, resident, *, accumulating: bool) -> list[Instant]:
+        """The moments of one micro-batch, before whose first others may have left their gradients."""
+        run, later = self.run, LATER if accumulating else ""
+        saved, last, first = (("saved_activations", each) for each in (self.saved, self.saved_last, self.saved_first))
+        of_head = NOTHING if accumulating else _fixed(self.head.gradients)
+        others = NOTHING if accumulating else times(run.shape.num_layers - 1, _fixed(self.layer.gradients))
+        kept = self._outputs_kept()
+        copies = ("autocast_copies", self.autocast_copies)
+        walks = self._layer_walks(accumulating, f"layer backward{later}")
+        return [
+            *_at(FORWARD + later, (*resident, last, copies), self.layer.forward, "layer forward"),
+            *_at(LOSS + later, (*resident, saved, copies), self.head.forward, "head forward"),
+            *_at(LOSS + later, (*resident, saved, *kept), self.head.adding if accumulating else self.head.backward, f"head backward{later}"),
+            *self._layer(LAST + later, (*resident, last, *kept, ("gradients", of_head)), walks),
+            *self._layer(FIRST + later, (*resident, first, *kept, ("gradients", plus(of_head, others))), walks),
+            self._end(END + later, (*resident, *kept), accumulating),
+        ]
+
+    def _layer_walks(self, accumulating: bool, name: str):
+        """The walks a layer takes in the backward pass: (what is beside its tape, points, name)."""
+        output = (0, self.run.shape.hidden_size * residual_size(self.run), 0, 0)
+        beside = (("layer_output", output if self.run.reentrant and self.run.checkpointing else NOTHING),)
+        found = [(beside, self.layer.adding if accumulating else self.layer.backward, name)]
+        if self.run.checkpointing:
+            scaled = "down" in self.run.targets and not self.run.reentrant
+            waiting = (("waiting_gradient", times(2 if scaled else 1, output)),)
+            found.append((waiting, self.layer.recomputation, "layer recomputation"))
+        return found
+
+    def _layer(self, moment: str, held, walks) -> list[Instant]:
+        return [instant for beside, points, name in walks for instant in _at(moment, (*held, *beside), points, name)]
+
+    def _first_layer_saves_less(self) -> Amount:
+        """The first layer's input has the type of the embeddings, though later layers may have float32 inputs. Without
+        checkpointing the embeddings of a frozen model get no gradient, so the first layer saves nothing before its first
+        adapter.
+
+        Source: torch 2.13.0, autograd saves what a gradient needs; transformers 5.24.0, enable_input_require_grads is
+        called for gradient checkpointing.
+        """
+        run = self.run
+        if run.checkpointing:
+            return 0, -(residual_size(run) - run.embedding_size) * run.shape.hidden_size, 0, 0
+        if run.trains_base or "embed" in run.targets:
+            return NOTHING
+        return plus(self.layer.tape.saved(input_gradient=False), times(-1, self.layer.saved))
+
+    def _embedding_leaf(self) -> Amount:
+        """Scaled embeddings of a checkpointed frozen model: the tensor that was made to require a gradient stays.
+
+        Source: transformers 5.24.0, modeling_utils.py, enable_input_require_grads; models/granite/modeling_granite.py.
+        """
+        run = self.run
+        if run.trains_base or not run.checkpointing or not run.shape.scaled_embeddings:
+            return NOTHING
+        return 0, run.embedding_size * run.shape.hidden_size, 0, 0
+
+    def _outputs_kept(self) -> tuple[tuple[str, Amount], ...]:
+        """Logits that a training loop keeps through its backward pass."""
+        run = self.run
+        if not run.outputs_kept or not run.loss.startswith(("logits", "triton")):
+            return ()
+        size = SINGLE if run.loss.endswith("4.45") or (run.head_size == SINGLE and not run.autocast) else HALF
+        return (("outputs_kept", (0, size * run.shape.vocab_size, 0, 0)),)
+
+    def _end(self, moment: str, held, accumulating: bool) -> Instant:
+        """The gradient of the embedding, on top of all others, and of the gradient of its output.
+
+        Source: torch 2.13.0, embedding_dense_backward; csrc/autograd/input_buffer.cpp: the two gradients of a tied
+        embedding are added in place, unless the first is a transposed view, as a 16-bit linear map makes it;
+        ATen/native/cuda/EmbeddingBackwardKernel.cu: sums of sorted rows.
+        """
+        run = self.run
+        table = run.embedding_size * run.shape.vocab_size * run.shape.hidden_size if run.trains_base else 0
+        is_view = run.embedding_size == HALF and run.loss.startswith(("logits", "triton"))
+        of_tied = 1 + is_view if run.shape.tied_embeddings else 0
+        copies = 1 if accumulating else of_tied
+        sums = SORTED_EMBEDDING_TENTHS * SINGLE * run.shape.hidden_size // TENTHS if run.sorts_embedding else 0
+        extra = plus(_fixed(copies * table), (0, run.shape.hidden_size * residual_size(run) + sums, 0, 0))
+        gradients = () if accumulating else (("gradients", self.gradients),)
+        held = (*held, *gradients, ("embedding_gradient", extra))
+        return Instant(moment, held, _total(held))
+
+    def resting(self, moment: str, tokens: int, sequence_length: int) -> int:
+        """Bytes that are held at the loss or in the last layer's backward pass besides the tensors of that moment."""
+        saved = self.saved if moment == LOSS else self.saved_last
+        return evaluate(plus(_total(self.resident), saved), tokens, sequence_length)
+
+    def alive(self, instant: Instant) -> list[Alive]:
+        """The tensors of the tape that are alive at an instant."""
+        accumulating = instant.walk.endswith(LATER)
+        if instant.walk.startswith("layer backward"):
+            return self.layer.tape.alive_backward(instant.index, accumulating=accumulating)
+        if instant.walk.startswith("head backward"):
+            return self.head.tape.alive_backward(instant.index, accumulating=accumulating)
+        if instant.walk == "layer recomputation":
+            return self.layer.tape.alive_forward(instant.index, keeps=True)
+        if instant.walk == "layer forward":
+            return self.layer.tape.alive_forward(instant.index, keeps=not self.run.checkpointing)
+        return self.head.tape.alive_forward(instant.index, keeps=True) if instant.walk else []
+
+
+def _mask_bytes(run: Structure) -> int:
+    """Bytes per pair of tokens of the attention mask: (B, 1, S, S), for kernels that take one.
+
+    Source: transformers 5.24.0, masking_utils.py, eager_mask.
+    """
+    return HALF if run.attention == "eager" or run.masked else 0
+
+
+def _fixed(size: int) -> Amount:
+    return size, 0, 0, 0
+
+
+def _total(held) -> Amount:
+    return plus(*(amount for _, amount in held))
+
+
+def _at(moment: str, held, points: Points, walk: str) -> list[Instant]:
+    base = _total(held)
+    return [Instant(moment, held, plus(base, amount), walk, index) for index, amount in points]
+
+
+def _undominated(instants: list[Instant]) -> list[Instant]:
+    """The instants that are the largest for some batch."""
+    kept: list[Instant] = []
+    for instant in sorted(instants, key=lambda each: each.amount, reverse=True):
+        if not any(covers(other.amount, instant.amount) for other in kept):
+            kept.append(instant)
+    return kept
+
+
+STEPS_KEPT = 512
+"""Steps that are remembered: more than one search or table asks for."""
+
+
+@lru_cache(maxsize=STEPS_KEPT)
+def step_of(run: Structure) -> Step:
+    """The step of a structure."""
+    return Step(run)
+
+
+def forget() -> None:
+    """Drop every remembered step: for tests that change what they are made of."""
+    step_of.cache_clear()
+    walks.forget()

@@ -1,0 +1,232 @@
+"""What is there for the whole run: weights, adapters, gradients and optimizer states, and what the step adds to them."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from vramplan.accountings.step.structure import HALF, SINGLE, Structure
+from vramplan.architecture import norms_per_layer
+from vramplan.constants import (
+    EIGHT_BIT_BLOCK_SIZE,
+    EIGHT_BIT_SMALLEST_TENSOR,
+    FP32_BYTES,
+    GPTQ_GROUP_SIZE,
+    INT8_BYTES,
+    NF4_BLOCK_SIZE,
+    NF4_BYTES,
+    NF4_DOUBLE_QUANTIZED_BYTES,
+    PAGED_SMALLEST_TENSOR,
+)
+from vramplan.units import whole_bytes_up
+
+
+WEIGHTS_KEPT = 16
+"""Lists of parameter tensors that are remembered: the functions below ask for the same few again and again."""
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A kind of parameter tensor: how many there are, their (rows, columns), bytes per value, and what they are.
+
+    columns is 1 for vectors. group: the row of the ledger. A quantised weight has `itemsize` 0 and its own count.
+    """
+
+    name: str
+    count: int
+    rows: int
+    columns: int
+    itemsize: int
+    group: str
+
+    @property
+    def values(self) -> int:
+        """Parameters of one such tensor."""
+        return self.rows * self.columns
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all of them."""
+        return self.count * self.values * self.itemsize
+
+
+@lru_cache(maxsize=WEIGHTS_KEPT)
+def base_weights(run: Structure) -> tuple[Weight, ...]:
+    """Every parameter tensor of the base model that is not quantised.
+
+    Shapes: linear maps (out, in), embeddings and head (V, H), norms (H) or (d), biases (out).
+    Source: transformers 5.24.0, models/llama/modeling_llama.py, and for the traits as in vramplan.architecture.
+    """
+    shape = run.shape
+    layers, hidden = shape.num_layers, shape.hidden_size
+    linear = (
+        Weight(name, layers, out, into, run.weight_size, "linear weights") for name, (into, out) in run.projection_sizes.items()
+    )
+    rows = list(linear) if not run.quantization else []
+    if shape.query_biases:
+        rows += [Weight(f"{name} bias", layers, run.projection_sizes[name][1], 1, run.weight_size, "biases") for name in ("q", "k", "v")]
+    rows.append(Weight("norms", layers * norms_per_layer(extra_norms=shape.extra_norms) + 1, hidden, 1, run.norm_size, "norms"))
+    if shape.query_key_norms:
+        rows.append(Weight("query and key norms", 2 * layers, shape.head_dim, 1, run.norm_size, "norms"))
+    rows.append(Weight("embedding", 1, shape.vocab_size, hidden, run.embedding_size, "embedding"))
+    if not shape.tied_embeddings:
+        rows.append(Weight("head", 1, shape.vocab_size, hidden, run.head_size, "head"))
+    return tuple(rows)
+
+
+def quantized_bytes(run: Structure) -> int:
+    """Bytes of the quantised linear weights with their scales; 0 unless the base is quantised."""
+    if not run.quantization:
+        return 0
+    return run.shape.num_layers * sum(
+        whole_bytes_up(QUANTIZED[run.quantization](values=into * out, inputs=into, outputs=out))
+        for into, out in run.projection_sizes.values()
+    )
+
+
+def _nf4_double(*, values: int, inputs: int, outputs: int) -> Fraction:
+    """4-bit values, an 8-bit scale per block, a float32 scale per group of scales. Source: Dettmers et al. 2023, section 3."""
+    return NF4_DOUBLE_QUANTIZED_BYTES * values
+
+
+def _nf4(*, values: int, inputs: int, outputs: int) -> Fraction:
+    """4-bit values and a float32 scale per block. Source: Dettmers et al. 2023, section 3."""
+    return (NF4_BYTES + Fraction(FP32_BYTES, NF4_BLOCK_SIZE)) * values
+
+
+def _int8(*, values: int, inputs: int, outputs: int) -> int:
+    """8-bit values and a float32 scale per output. Source: bitsandbytes 0.50.2, nn/modules.py, Int8Params (CB, SCB)."""
+    return INT8_BYTES * values + FP32_BYTES * outputs
+
+
+def _awq(*, values: int, inputs: int, outputs: int) -> Fraction:
+    """4-bit values; a 16-bit scale and a 4-bit zero point per group. Source: AutoAWQ, WQLinear_GEMM (qweight, scales, qzeros)."""
+    return (NF4_BYTES + Fraction(HALF + NF4_BYTES, GPTQ_GROUP_SIZE)) * values
+
+
+def _gptq_ungrouped(*, values: int, inputs: int, outputs: int) -> Fraction:
+    """4-bit values, one scale and zero point per output, and an int32 group index per input. Source: as GPTQ, group_size -1."""
+    return NF4_BYTES * values + (HALF + NF4_BYTES) * outputs + FP32_BYTES * inputs
+
+
+def _gptq(*, values: int, inputs: int, outputs: int) -> Fraction:
+    """As AWQ, and an int32 group index per input. Source: AutoGPTQ, QuantLinear (qweight, scales, qzeros, g_idx)."""
+    return _awq(values=values, inputs=inputs, outputs=outputs) + FP32_BYTES * inputs
+
+
+QUANTIZED = {"nf4-double": _nf4_double, "nf4": _nf4, "int8": _int8, "gptq": _gptq, "gptq-ungrouped": _gptq_ungrouped, "awq": _awq}
+"""Bytes of one quantised (out, in) weight by the kind of quantisation."""
+
+
+@lru_cache(maxsize=WEIGHTS_KEPT)
+def adapter_weights(run: Structure) -> tuple[Weight, ...]:
+    """The low-rank pairs A (r, in) and B (out, r) of every target. Source: peft 0.21.2, tuners/lora/layer.py."""
+    shape, layers, rank = run.shape, run.shape.num_layers, run.rank
+    pairs = [(name, layers, *sizes) for name, sizes in _adapted_sizes(run)]
+    wide = (shape.hidden_size, shape.vocab_size)
+    pairs += [("lm_head", 1, *wide)] if "lm_head" in run.targets else []
+    pairs += [("embed", 1, *reversed(wide))] if "embed" in run.targets else []
+    return tuple(
+        Weight(f"{name} adapter {half}", count, rows, columns, run.adapter_size, "adapters")
+        for name, count, into, out in pairs
+        for half, rows, columns in (("A", rank, into), ("B", out, rank))
+    )
+
+
+def _adapted_sizes(run: Structure) -> list[tuple[str, tuple[int, int]]]:
+    """(name, (in, out)) of every adapted linear map; a fused map gets one adapter."""
+    sizes = run.projection_sizes
+    groups = (("q", "k", "v"), ("o",), ("gate", "up"), ("down",)) if run.shape.fused_projections else tuple((n,) for n in sizes)
+    return [
+        ("+".join(names), (sizes[names[0]][0], sum(sizes[name][1] for name in names)))
+        for names in groups
+        if not run.targets.isdisjoint(names)
+    ]
+
+
+def weight_bytes(run: Structure) -> int:
+    """Bytes of the base model, quantised or not."""
+    return quantized_bytes(run) + sum(weight.bytes for weight in base_weights(run))
+
+
+def adapter_bytes(run: Structure) -> int:
+    """Bytes of the adapters."""
+    return sum(weight.bytes for weight in adapter_weights(run))
+
+
+def autocast_bytes(run: Structure) -> int:
+    """Bytes of the 16-bit copies autocast keeps of float32 parameters of the layers that are trained, until the forward pass ends.
+
+    Source: torch 2.13.0, ATen/autocast_mode.cpp, cached_cast: one copy per leaf that requires a gradient.
+    """
+    if not run.autocast:
+        return 0
+    in_layers = (w for w in trained_weights(run) if w.group in ("linear weights", "adapters") and w.itemsize == SINGLE)
+    return sum(HALF * w.count * w.values for w in in_layers)
+
+
+def parameters(run: Structure) -> int:
+    """Parameters of the base model, quantised ones included."""
+    quantized = sum(into * out for into, out in run.projection_sizes.values()) * run.shape.num_layers if run.quantization else 0
+    return quantized + sum(weight.count * weight.values for weight in base_weights(run))
+
+
+def trained_parameters(run: Structure) -> int:
+    """Parameters that get a gradient."""
+    return sum(weight.count * weight.values for weight in trained_weights(run))
+
+
+def trained_weights(run: Structure) -> tuple[Weight, ...]:
+    """Every parameter tensor that gets a gradient."""
+    return base_weights(run) if run.trains_base else adapter_weights(run)
+
+
+def gradient_bytes(run: Structure) -> int:
+    """Bytes of all gradients: each has its parameter's type. Source: torch 2.13.0, AccumulateGrad."""
+    return sum(weight.bytes for weight in trained_weights(run))
+
+
+def state_bytes(run: Structure) -> int:
+    """Bytes of optimizer states that PyTorch's allocator holds."""
+    return sum(weight.count * whole_bytes_up(_state(run.optimizer, weight)) for weight in trained_weights(run))
+
+
+def _state(optimizer: str, weight: Weight) -> Fraction | int:
+    """Bytes of one tensor's optimizer state.
+
+    Source: torch 2.13.0, optim/adamw.py and sgd.py; transformers 5.24.0, optimization.py, Adafactor (first moment off);
+    bitsandbytes 0.50.2, optim/optimizer.py, Optimizer1State and Optimizer2State.init_state.
+    """
+    if optimizer in ("adamw-foreach", "adamw-fused"):
+        return 2 * weight.itemsize * weight.values
+    if optimizer == "adafactor":
+        return FP32_BYTES * (weight.rows + weight.columns if weight.columns > 1 else weight.rows)
+    if optimizer in ("sgd", "sgd-momentum"):
+        return weight.itemsize * weight.values if optimizer == "sgd-momentum" else 0
+    states = 1 if optimizer == "lion" else 2
+    in_8_bits = optimizer.endswith("8bit") and weight.values >= EIGHT_BIT_SMALLEST_TENSOR and weight.name != "embedding"
+    paged = optimizer.startswith("paged") and weight.values >= PAGED_SMALLEST_TENSOR
+    value_bytes = 0 if paged else INT8_BYTES if in_8_bits else FP32_BYTES
+    scale_bytes = Fraction(FP32_BYTES, EIGHT_BIT_BLOCK_SIZE) if in_8_bits else 0
+    return states * (value_bytes + scale_bytes) * weight.values
+
+
+def step_scratch_bytes(run: Structure) -> int:
+    """Bytes that only the optimizer step holds.
+
+    Source: torch 2.13.0, optim/adamw.py, _multi_tensor_adamw: the square roots of all second moments at once;
+    transformers 5.24.0, optimization.py, Adafactor.step.
+    """
+    trained = trained_weights(run)
+    if run.optimizer == "adamw-foreach":
+        return sum(weight.bytes for weight in trained)
+    if run.optimizer == "adafactor":
+        in_turn = sorted((weight for weight in trained if weight.columns > 1), key=lambda weight: weight.name != "embedding")
+        return max(_adafactor_scratch_bytes(weight, before) for before, weight in zip((None, *in_turn), in_turn))
+    return 0
+
+
+def _adafactor_scratch_bytes(weight: Weight, before: Weight | None) -> int:
+    """Squares and update of one tensor, float32 copies of a 16-bit parameter and its gradient, and the update of the
+    tensor before it, which a variable still holds. Source: transformers 5.24.0, optimization.py, Adafactor.step."""
+    copies = 2 if weight.itemsize == HALF else 0
+    return (copies + 2) * SINGLE * weight.values + (SINGLE * before.values if before else 0)

@@ -1,0 +1,57 @@
+"""What decides which tensors a training step has, apart from how many tokens go through it."""
+
+from dataclasses import dataclass
+
+from vramplan.architecture import Architecture
+
+HALF, SINGLE = 2, 4
+"""Bytes per value of the 16-bit types, and of float32 (IEEE 754)."""
+
+PROJECTIONS = ("q", "k", "v", "o", "gate", "up", "down")
+"""Linear maps of a layer, in the order in which its forward pass runs them."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Every choice of one run that shapes its step. Sizes are bytes per value.
+
+    weight_size: linear weights (of the base model under adapters). norm_size, embedding_size, head_size: those weights.
+    quantization: empty, or how the layers' linear weights are stored. compute_is_fp16: the 16-bit type is float16.
+    masked: attention gets a mask. one_row: the micro-batch is one sequence. sorts_embedding: enough tokens
+    for the embedding's backward to sort them first. loss_rows: tokens of one chunk of the loss, where it has chunks.
+    """
+
+    shape: Architecture
+    trains_base: bool
+    weight_size: int
+    norm_size: int
+    embedding_size: int
+    head_size: int
+    autocast: bool
+    adapter_size: int
+    targets: frozenset[str]
+    rank: int
+    dropout: bool
+    quantization: str
+    compute_is_fp16: bool
+    attention: str
+    masked: bool
+    one_row: bool
+    sorts_embedding: bool
+    checkpointing: bool
+    reentrant: bool
+    norm_kernel: str
+    adapter_kernel: str
+    loss: str
+    loss_rows: int
+    outputs_kept: bool
+    optimizer: str
+    accumulates: bool
+
+    @property
+    def projection_sizes(self) -> dict[str, tuple[int, int]]:
+        """(in, out) widths of every linear map of a layer."""
+        shape = self.shape
+        hidden, query, kv, inner = shape.hidden_size, shape.query_width, shape.kv_width, shape.intermediate_size
+        sizes = {"q": (hidden, query), "k": (hidden, kv), "v": (hidden, kv), "o": (query, hidden)}
+        return sizes | {"gate": (hidden, inner), "up": (hidden, inner), "down": (inner, hidden)}

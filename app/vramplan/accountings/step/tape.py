@@ -1,0 +1,318 @@
+"""A tape of tensor operations, and what is alive while it runs forward and backward.
+
+The tape is written down operation by operation, as the framework's source has it; the walk over it follows the rules of
+PyTorch's autograd engine (torch 2.13.0, csrc/autograd/engine.cpp): nodes run in the reverse order of their creation, a
+node's saved tensors and its incoming gradient are released when it has run, and a second gradient for the same tensor
+is added in place unless the first is still used elsewhere.
+
+Amounts are kept as four numbers, one for each way a tensor can grow: bytes that are fixed, per token (B·S), per pair of
+tokens (B·S·S), and per position (S). So one walk answers for every batch and sequence length.
+"""
+
+from collections.abc import Iterable
+
+FIXED, TOKENS, PAIRS, POSITIONS = range(4)
+"""How a tensor grows: not at all, with B·S, with B·S·S, with S."""
+
+SAVED, IN_USE = "saved for the backward pass", "in use"
+"""Why a tensor is alive."""
+
+Amount = tuple[int, int, int, int]
+"""Bytes that are fixed, per token, per pair of tokens, per position."""
+
+
+class Tensor:
+    """One tensor: what it is, how it grows, its elements per unit of growth and their size in bytes.
+
+    external: somebody else accounts for it. base: the tensor whose storage this one shows. held: a variable of the
+    program keeps it until the forward pass has ended.
+    """
+
+    __slots__ = ("base", "bytes", "external", "growth", "held", "itemsize", "name", "width")
+
+    def __init__(self, name, width, itemsize, growth=TOKENS, *, external=False, base=None, held=False):
+        self.name = name
+        self.width = width
+        self.itemsize = itemsize
+        self.growth = growth
+        self.bytes = width * itemsize
+        self.external = external
+        self.base = base.base or base if base else None
+        self.held = held
+
+
+class Operation:
+    """One operation, with what its backward needs.
+
+    inputs: tensors that get a gradient. saves: tensors kept until its backward has run. scratch: (growth, bytes) that
+    only its backward holds, `forward_scratch` only its forward. shares: the gradient of an input is the very tensor that came in. view: the
+    outputs have no storage of their own. gradient: bytes of the weight gradients it makes, kept until the optimizer
+    step; gradient_scratch: bytes of their unconverted form. hands_over: the gradient was made in the forward pass, and saved.
+    escapes: what it saves is an attribute that checkpointing cannot drop. reads: tensors that a variable of the program keeps at least until this operation has run forward.
+    """
+
+    __slots__ = (
+        "escapes", "forward_scratch", "gradient", "gradient_scratch", "hands_over", "inputs", "name", "outputs", "reads", "saves", "scratch",
+        "shares", "view",
+    )
+
+    def __init__(
+        self, name, inputs, outputs, saves=(), scratch=(), forward_scratch=(), shares=False, view=False,
+        gradient=0, gradient_scratch=0, hands_over=False, reads=(), escapes=False,
+    ):
+        self.name = name
+        self.inputs = inputs
+        self.outputs = outputs
+        self.saves = saves
+        self.scratch = scratch
+        self.forward_scratch = forward_scratch
+        self.shares = shares
+        self.view = view
+        self.gradient = gradient
+        self.gradient_scratch = gradient_scratch
+        self.hands_over = hands_over
+        self.reads = reads
+        self.escapes = escapes
+
+
+class Gradient:
+    """The gradient of a tensor while it waits; `uses` counts who still needs this very storage."""
+
+    __slots__ = ("bytes", "growth", "itemsize", "name", "uses", "width")
+
+    def __init__(self, tensor):
+        self.name = tensor.name
+        self.growth = tensor.growth
+        self.width = tensor.width
+        self.itemsize = tensor.itemsize
+        self.bytes = tensor.bytes
+        self.uses = 1
+
+
+class Alive:
+    """A tensor that is alive at a moment: its name, the tensor itself, and why it is."""
+
+    __slots__ = ("name", "tensor", "why")
+
+    def __init__(self, name: str, tensor: "Tensor | Gradient", why: str):
+        self.name = name
+        self.tensor = tensor
+        self.why = why
+
+
+class Tape:
+    """Operations in the order in which the forward pass runs them."""
+
+    def __init__(self):
+        self.operations: list[Operation] = []
+
+    def add(self, name, inputs, output, **details) -> Tensor:
+        """Write down an operation with one output and return that."""
+        self.operations.append(Operation(name, inputs, (output,), **details))
+        return output
+
+    def add_views(self, name, whole: Tensor, parts: tuple[Tensor, ...]) -> None:
+        """Write down parts of one tensor, whose gradients come together again."""
+        self.operations.append(Operation(name, (whole,), parts, view=True))
+
+    def saved(self, *, input_gradient: bool = True) -> Amount:
+        """Everything the forward pass leaves behind for the backward pass."""
+        total = [0, 0, 0, 0]
+        for tensor in self.saved_tensors(input_gradient=input_gradient):
+            total[tensor.growth] += tensor.bytes
+        return tuple(total)
+
+    def saved_tensors(self, *, input_gradient: bool = True) -> list[Tensor]:
+        """The same, tensor by tensor. Where the input needs no gradient (`input_gradient` false), an operation saves
+        nothing until a trained weight has come in."""
+        needing: set[Tensor] = set()
+        found: dict[Tensor, None] = {}
+        for operation in self.operations:
+            if input_gradient or operation.gradient or not needing.isdisjoint(operation.inputs):
+                needing.update(operation.outputs)
+                found.update(dict.fromkeys(tensor.base or tensor for tensor in operation.saves))
+        return [tensor for tensor in found if not tensor.external]
+
+    def escaped(self) -> Amount:
+        """What stays of a checkpointed layer's first forward pass besides its input."""
+        total = [0, 0, 0, 0]
+        for tensor in {tensor.base or tensor for operation in self.operations if operation.escapes for tensor in operation.saves}:
+            total[tensor.growth] += tensor.bytes
+        return tuple(total)
+
+    def gradient_bytes(self) -> int:
+        """Bytes of weight gradients that the backward pass makes."""
+        return sum(operation.gradient for operation in self.operations)
+
+    def forward(self, *, keeps: bool) -> list[Amount]:
+        """The moments of the forward pass; `keeps` what backward needs, as it does unless the layer is checkpointed."""
+        return self._run(keeps, None)
+
+    def recomputation(self) -> list[Amount]:
+        """The moments of the forward pass when a checkpointed layer runs again: it ends where the last tensor is saved,
+        before the operation that saves it has run.
+
+        Source: torch 2.13.0, utils/checkpoint.py, early stop of the non-reentrant form.
+        """
+        last = max(index for index, operation in enumerate(self.operations) if operation.saves or operation.forward_scratch)
+        return self._run(True, None)[:last]
+
+    def backward(self) -> list[tuple[Amount, int]]:
+        """The moments of the backward pass, from the gradient of the last output on.
+
+        Each with the bytes of weight gradients made so far, which stay. Where earlier gradients are there already, new
+        ones are added to them in place, and these bytes are not there.
+        """
+        return self._walk(None)
+
+    def alive_forward(self, index: int, *, keeps: bool) -> list["Alive"]:
+        """Everything alive at the moment with this index of `forward`."""
+        live: list[Alive] = []
+        self._run(keeps, (index, live))
+        return live
+
+    def alive_backward(self, index: int, *, accumulating: bool = False) -> list["Alive"]:
+        """Everything alive at the moment with this index of `backward`; `accumulating` where earlier gradients are there."""
+        live: list[Alive] = []
+        self._walk((index, live, accumulating))
+        return live
+
+    def _run(self, keeps, wanted):
+        waiting = self._uses()
+        kept = self._saved_counts() if keeps else {}
+        passed_on = {tensor for operation in self.operations for tensor in operation.inputs + operation.outputs}
+        total, moments = [0, 0, 0, 0], []
+        live: dict[Tensor, None] = {}
+        first = self.operations[0].inputs[0]
+        if not first.external:
+            total[first.growth] += first.bytes
+            live[first] = None
+        for operation in self.operations:
+            made = () if operation.view else operation.outputs
+            if keeps:
+                made += tuple(tensor for tensor in operation.saves if tensor not in passed_on)
+            for tensor in made:
+                total[tensor.growth] += tensor.bytes
+                live[tensor] = None
+            moments.append(_with(total, operation.forward_scratch))
+            if wanted and len(moments) - 1 == wanted[0]:
+                wanted[1].extend(Alive(t.name, t, SAVED if t in kept else IN_USE) for t in live)
+                wanted[1].extend(_scratch(operation.forward_scratch, operation.name))
+                return moments
+            for tensor in operation.inputs + operation.reads:
+                owner = tensor.base or tensor
+                waiting[owner] -= 1
+                if not waiting[owner] and owner in live and owner not in kept and not owner.held:
+                    total[owner.growth] -= owner.bytes
+                    del live[owner]
+        return moments
+
+    def _uses(self) -> dict[Tensor, int]:
+        """How often each tensor is still needed in the forward pass."""
+        uses: dict[Tensor, int] = {}
+        for operation in self.operations:
+            for tensor in operation.inputs + operation.reads:
+                owner = tensor.base or tensor
+                uses[owner] = uses.get(owner, 0) + 1
+        return uses
+
+    def _saved_counts(self) -> dict[Tensor, int]:
+        counts: dict[Tensor, int] = {}
+        for operation in self.operations:
+            for tensor in operation.saves:
+                owner = tensor.base or tensor
+                if not owner.external:
+                    counts[owner] = counts.get(owner, 0) + 1
+        return counts
+
+    def _walk(self, wanted):
+        saved = self._saved_counts()
+        total = [0, 0, 0, 0]
+        for tensor in saved:
+            total[tensor.growth] += tensor.bytes
+        last = next(operation.outputs[0] for operation in reversed(self.operations) if operation.outputs)
+        waiting = {last: Gradient(last)}
+        total[last.growth] += last.bytes
+        moments, kept = [], 0
+        for operation in reversed(self.operations):
+            if operation.hands_over:
+                _forget(operation, saved, total)
+            came = [waiting.pop(output) for output in operation.outputs if output in waiting]
+            made = []
+            for tensor in operation.inputs:
+                if operation.shares and tensor.itemsize == operation.outputs[0].itemsize:
+                    came[0].uses += 1
+                    made.append((tensor, came[0]))
+                else:
+                    made.append((tensor, Gradient(tensor)))
+                    total[tensor.growth] += tensor.bytes
+            scratch = operation.scratch
+            if operation.gradient:
+                scratch = (*scratch, (FIXED, operation.gradient + operation.gradient_scratch))
+            moments.append((_with(total, scratch), kept))
+            if wanted and len(moments) - 1 == wanted[0]:
+                gradients = [*came, *waiting.values(), *(gradient for _, gradient in made)]
+                _list_alive(wanted[1], saved, gradients, scratch, 0 if wanted[2] else kept, operation.name)
+                return moments
+            if operation.gradient:
+                total[FIXED] += operation.gradient
+                kept += operation.gradient
+            for gradient in came:
+                _release(gradient, total)
+            if not operation.hands_over:
+                _forget(operation, saved, total)
+            for tensor, gradient in made:
+                before = waiting.get(tensor)
+                if before is None:
+                    waiting[tensor] = gradient
+                elif before.uses == 1:
+                    _release(gradient, total)
+                else:
+                    added = Gradient(tensor)
+                    total[added.growth] += added.bytes
+                    _release(before, total)
+                    _release(gradient, total)
+                    waiting[tensor] = added
+        return moments
+
+
+def _forget(operation: Operation, saved: dict[Tensor, int], total: list[int]) -> None:
+    """An operation's saved tensors go, those that no other operation still needs."""
+    for tensor in operation.saves:
+        owner = tensor.base or tensor
+        if owner in saved:
+            saved[owner] -= 1
+            if not saved[owner]:
+                del saved[owner]
+                total[owner.growth] -= owner.bytes
+
+
+def _release(gradient: Gradient, total: list[int]) -> None:
+    gradient.uses -= 1
+    if not gradient.uses:
+        total[gradient.growth] -= gradient.bytes
+
+
+def _with(total: list[int], scratch: Iterable[tuple[int, int]]) -> Amount:
+    if not scratch:
+        return tuple(total)
+    more = list(total)
+    for growth, size in scratch:
+        more[growth] += size
+    return tuple(more)
+
+
+def _scratch(scratch, name: str) -> list["Alive"]:
+    return [Alive(f"workspace of {name}", Tensor(name, size, 1, growth), "workspace of the operation in work") for growth, size in scratch]
+
+
+def _list_alive(live, saved, gradients, scratch, kept, name) -> None:
+    live.extend(Alive(tensor.name, tensor, SAVED) for tensor in saved)
+    seen = set()
+    for gradient in gradients:
+        if id(gradient) not in seen:
+            seen.add(id(gradient))
+            live.append(Alive(f"gradient of {gradient.name}", gradient, "a gradient on its way"))
+    live.extend(_scratch(scratch, name))
+    if kept:
+        live.append(Alive("weight gradients of this layer", Tensor(name, kept, 1, FIXED), "kept until the optimizer step"))

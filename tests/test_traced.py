@@ -1,0 +1,120 @@
+"""The step accounting against training steps that were traced from the libraries themselves.
+
+Belongs here: bars on the recorded traces, moment by moment, and that every traced constant matters. Not here: tracing,
+which is tests/traced and needs PyTorch.
+"""
+
+import importlib
+from math import inf
+from statistics import median, quantiles
+
+import pytest
+
+from vramplan.accountings import step
+from vramplan.accountings.step import confidence
+from vramplan.accountings.step.moments import forget
+from vramplan.compare import counted_or_why
+from vramplan.errors import NotExpressible
+from vramplan.policy import _decided
+from vramplan.stacks import Fact, stacks
+from vramplan_site.errors import comparable_bytes
+from vramplan_site.recorded import traced
+
+RUNS = traced()
+MEDIAN_BAR, NINETIETH_BAR, UNDER_BAR = 0.005, 0.02, -0.03  # shares of the traced peak
+NOTICED = 1e-5  # change of a peak, as a share, that counts as noticed
+
+
+def errors(runs):
+    """Signed errors; infinite where a run can no longer be counted."""
+    estimates = [counted_or_why(run.settings) for run in runs]
+    return [
+        inf if isinstance(each, NotExpressible) else comparable_bytes(each, run.kind) / run.allocated - 1
+        for run, each in zip(runs, estimates, strict=True)
+    ]
+
+
+ERRORS = errors(RUNS)
+
+
+def test_there_are_enough_traces_of_enough_models():
+    assert len(RUNS) >= 300
+    assert len({run.settings.model for run in RUNS}) >= 12
+    assert {run.settings.method for run in RUNS} == {"full", "lora", "qlora"}
+
+
+def test_every_trace_can_be_counted():
+    assert [run.id for run in RUNS if isinstance(counted_or_why(run.settings), NotExpressible)] == []
+
+
+def test_the_median_error_is_within_its_bar():
+    assert median(abs(error) for error in ERRORS) <= MEDIAN_BAR
+
+
+def test_the_ninetieth_percentile_is_within_its_bar():
+    assert quantiles((abs(error) for error in ERRORS), n=10)[-1] <= NINETIETH_BAR
+
+
+def test_no_trace_is_under_by_more_than_its_bar():
+    assert [(run.id, error) for run, error in zip(RUNS, ERRORS, strict=True) if error < UNDER_BAR] == []
+
+
+@pytest.mark.parametrize("method", ["full", "lora", "qlora"])
+def test_every_method_is_within_the_bars_by_itself(method):
+    mine = [abs(error) for run, error in zip(RUNS, ERRORS, strict=True) if run.settings.method == method]
+    assert median(mine) <= MEDIAN_BAR and quantiles(mine, n=10)[-1] <= NINETIETH_BAR
+
+
+@pytest.fixture
+def fresh_steps():
+    forget()
+    yield
+    forget()
+    _decided.cache_clear()
+
+
+TRACED_CONSTANTS = [each for each in confidence.CONSTANTS if each.confidence == confidence.TRACED]
+
+
+@pytest.mark.parametrize("constant", TRACED_CONSTANTS, ids=lambda each: each.name)
+def test_a_trace_notices_when_a_traced_constant_changes(constant, monkeypatch, fresh_steps):
+    resting = [run for run in RUNS if constant.applies(step.structure(run.settings))]
+    assert resting
+    before = errors(resting)
+    forget()
+    module = importlib.import_module(constant.module)
+    monkeypatch.setattr(module, constant.name, 2 * getattr(module, constant.name))
+    after = errors(resting)
+    assert max(abs(b) - abs(a) for a, b in zip(before, after, strict=True)) > NOTICED
+
+
+OTHER_VALUES = {
+    "adamw": ("adamw-foreach",),
+    "kbit_preparation": ("norms", "none"),
+    "loss": ("fused-linear",),
+    "chunked_release": ("1.6",),
+    "logits_release": ("4.45", "4.46"),
+    "norm_kernel": ("triton",),
+    "adapter_precision": ("bf16",),
+    "quantized_adapter_precision": ("bf16",),
+    "quantized_base_precision": ("fp32",),
+    "checkpoint_kind": ("reentrant",),
+    "adapter_kernel": ("fused",),
+}
+TRACED_FACTS = [name for name, fact in stacks()["trainer-5"].facts.items() if fact.confidence == "traced"]
+
+
+@pytest.mark.parametrize("name", TRACED_FACTS)
+def test_a_trace_notices_when_a_traced_fact_changes(name, monkeypatch, fresh_steps):
+    known = stacks()["trainer-5"].facts
+    mine = [run for run in RUNS if run.settings.stack == "trainer-5"]
+    before = [abs(error) for run, error in zip(RUNS, ERRORS, strict=True) if run.settings.stack == "trainer-5"]
+    value = known[name].value
+    worse = 0.0
+    for other in [not value] if isinstance(value, bool) else OTHER_VALUES.get(name, ()):
+        _decided.cache_clear()
+        monkeypatch.setitem(known, name, Fact(other, "", "traced"))
+        after = [abs(error) for error in errors(mine)]
+        worse = max(worse, *(b - a for a, b in zip(before, after, strict=True)))
+    _decided.cache_clear()
+    assert worse > NOTICED

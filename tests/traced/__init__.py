@@ -1,0 +1,1 @@
+"""Peak bytes of real training steps, read off fake CUDA tensors. See README.md."""

@@ -1,0 +1,185 @@
+"""The configurations that are traced: groups that each vary a few settings and leave the rest at their defaults.
+
+Their order is by a hash of the id, so that a run that is stopped early has covered every group.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from itertools import product
+
+from .configurations import Configuration, identify
+from .models import SHAPES
+
+ATTENTION = "q,k,v,o"
+MLP = "gate,up,down"
+ALL_LINEAR = f"{ATTENTION},{MLP}"
+LORA = {"method": "lora", "adapter_dtype": "fp32", "rank": 16, "lora_dropout": 0.0}
+QLORA = LORA | {"method": "qlora", "quantization": "nf4-double", "kbit_preparation": "peft"}
+FULL = {"method": "full"}
+MIXED = FULL | {"load_dtype": "fp32"}
+FUSED_LOSS = {"loss": "fused-linear"}
+CHECKPOINTING = ({"checkpointing": "full"}, {"checkpointing": "none"})
+SMALL = ("llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b", "smollm2-360m")
+LARGE = ("llama-3.1-8b", "mistral-7b-v0.3", "qwen2.5-7b", "qwen3-8b")
+
+
+def core() -> Iterator[Configuration]:
+    """Every method with and without checkpointing, flash and eager attention, on small models."""
+    for model, checkpointing in product(SMALL, CHECKPOINTING):
+        place = {"model": model} | checkpointing
+        yield identify(**MIXED | place)
+        yield identify(**FULL | place, optimizer="adamw-foreach")
+        yield identify(**LORA | place, targets=ATTENTION)
+        yield identify(**LORA | place, targets=ALL_LINEAR)
+        yield identify(**LORA | place, targets=ALL_LINEAR, attention="eager", sequence_length=1024)
+
+
+def models() -> Iterator[Configuration]:
+    """Every model once per method."""
+    for model, shape in SHAPES.items():
+        place = {"model": model, "attention": "eager" if "attention_softcap" in shape else "flash"}
+        yield identify(**MIXED | place, sequence_length=1024)
+        yield identify(**LORA | place, targets=ALL_LINEAR, checkpointing="none", sequence_length=2048)
+        yield identify(**QLORA | place, targets=ALL_LINEAR, sequence_length=2048, micro_batch=2)
+        yield identify(**LORA | place, targets="q,v", sequence_length=4096)
+
+
+def sizes() -> Iterator[Configuration]:
+    """Sequence lengths from 256 to 65,536 and micro-batches from 1 to 16."""
+    lengths = [(1, length) for length in (256, 512, 1024, 4096, 8192, 16384, 32768, 65536)]
+    batches = [(batch, 512) for batch in (2, 4, 8, 16)] + [(4, 4096), (2, 8192)]
+    for micro_batch, sequence_length in lengths + batches:
+        size = {"micro_batch": micro_batch, "sequence_length": sequence_length, "model": "llama-3.2-1b"}
+        yield identify(**LORA | size, targets=ATTENTION)
+        yield identify(**LORA | FUSED_LOSS | size, targets=ALL_LINEAR)
+        yield identify(**FULL | FUSED_LOSS | size)
+
+
+def ranks() -> Iterator[Configuration]:
+    """Ranks from 4 to 256, fp32 and bf16 adapters; the loss is small so that a layer is the peak."""
+    for rank, adapter_dtype in product((4, 8, 32, 64, 128, 256), ("fp32", "bf16")):
+        place = {"model": "qwen2.5-1.5b", "rank": rank, "adapter_dtype": adapter_dtype}
+        yield identify(**LORA | FUSED_LOSS | place, targets=ALL_LINEAR)
+    for rank, checkpointing in product((4, 256), CHECKPOINTING):
+        yield identify(**LORA | FUSED_LOSS | {"rank": rank} | checkpointing, model="smollm2-135m", targets=ALL_LINEAR)
+
+
+def targets() -> Iterator[Configuration]:
+    """Subsets of the linear layers; head and embedding with plain logits."""
+    subsets = ("q", "q,v", "k,v", "o", "down", "gate,up", MLP, ATTENTION, ALL_LINEAR)
+    for subset, checkpointing in product(subsets, CHECKPOINTING):
+        yield identify(**LORA | FUSED_LOSS | checkpointing, model="smollm2-360m", targets=subset)
+        yield identify(**LORA | FUSED_LOSS | checkpointing, model="qwen2.5-0.5b", targets=subset, sequence_length=4096)
+    for subset, model in product(("q,v", "gate,up", ATTENTION, ALL_LINEAR), ("phi-3.5-mini", "qwen3-0.6b")):
+        yield identify(**LORA | FUSED_LOSS, model=model, targets=subset, sequence_length=4096)
+    for extra, model in product(("lm_head", "embed", "lm_head,embed"), ("llama-3.2-1b", "qwen2.5-0.5b")):
+        yield identify(**LORA, model=model, targets=f"{ALL_LINEAR},{extra}")
+    for extra in ("lm_head", "embed"):
+        yield identify(**LORA, model="llama-2-7b", targets=f"{ATTENTION},{extra}")
+
+
+def dropouts() -> Iterator[Configuration]:
+    """Adapter dropout, which keeps masks and dropped copies."""
+    for dropout, subset, checkpointing in product((0.05, 0.1), (ATTENTION, ALL_LINEAR), CHECKPOINTING):
+        place = {"model": "smollm2-360m", "lora_dropout": dropout, "targets": subset} | FUSED_LOSS | checkpointing
+        yield identify(**LORA | place)
+        yield identify(**QLORA | place)
+    for adapter_dtype in ("fp32", "bf16"):
+        place = {"model": "llama-3.2-1b", "lora_dropout": 0.05, "targets": ALL_LINEAR, "adapter_dtype": adapter_dtype}
+        yield identify(**LORA | FUSED_LOSS | place, micro_batch=4)
+
+
+def optimizers() -> Iterator[Configuration]:
+    """Every optimizer with every kind of trainable weight."""
+    from .optimizers import FACTORIES
+
+    for optimizer in FACTORIES:
+        place = {"model": "qwen2.5-0.5b", "optimizer": optimizer, "sequence_length": 1024} | FUSED_LOSS
+        yield identify(**FULL | place)
+        yield identify(**MIXED | place)
+        yield identify(**LORA | place, targets=ALL_LINEAR)
+    for optimizer in ("adamw-foreach", "adamw-8bit", "adafactor", "sgd-momentum"):
+        yield identify(**FULL, model="llama-2-7b", optimizer=optimizer, sequence_length=1024)
+
+
+def losses() -> Iterator[Configuration]:
+    """Every loss with frozen and trained heads of both dtypes, one row and two."""
+    from .losses import LOSSES
+
+    for loss, micro_batch in product(("logits", *LOSSES), (1, 4)):
+        place = {"model": "llama-3.2-1b", "loss": loss, "micro_batch": micro_batch, "sequence_length": 2048}
+        yield identify(**FULL | place)
+        yield identify(**MIXED | place)
+        yield identify(**LORA | place, targets=ATTENTION)
+        yield identify(**QLORA | place, targets=ATTENTION)
+    for loss in ("logits", *LOSSES):
+        yield identify(**LORA, model="mistral-7b-v0.3", loss=loss, targets=ATTENTION, micro_batch=2)
+
+
+def attentions() -> Iterator[Configuration]:
+    """The three attention kinds on models that group heads and models that do not."""
+    kinds = ("flash", "eager", "expanded")
+    for attention, model, checkpointing in product(kinds, ("smollm2-135m", "qwen3-0.6b", "gemma-3-1b"), CHECKPOINTING):
+        place = {"model": model, "attention": attention} | checkpointing
+        yield identify(**LORA | FUSED_LOSS | place, targets=ATTENTION)
+        yield identify(**FULL | FUSED_LOSS | place, sequence_length=1024, micro_batch=2)
+    for attention, sequence_length in product(kinds, (1024, 4096)):
+        place = {"attention": attention, "sequence_length": sequence_length}
+        yield identify(**LORA | FUSED_LOSS | place, model="llama-2-7b", targets=ATTENTION)
+        yield identify(**QLORA | FUSED_LOSS | place, model="qwen2.5-1.5b", targets=ATTENTION)
+        yield identify(**MIXED | FUSED_LOSS | place, model="qwen2.5-0.5b")
+
+
+def precisions() -> Iterator[Configuration]:
+    """Load dtype, autocast, adapter dtype, quantisation and k-bit preparation."""
+    for load_dtype, autocast, checkpointing in product(("fp32", "bf16"), ("bf16", "none"), CHECKPOINTING):
+        place = {"model": "smollm2-360m", "load_dtype": load_dtype, "autocast": autocast} | checkpointing
+        yield identify(**FULL | place)
+        for adapter_dtype in ("fp32", "bf16"):
+            yield identify(**LORA | place | {"adapter_dtype": adapter_dtype}, targets=ALL_LINEAR)
+    kinds = product(("nf4-double", "nf4", "int8"), ("peft", "norms", "none"), CHECKPOINTING)
+    for quantization, preparation, checkpointing in kinds:
+        place = {"quantization": quantization, "kbit_preparation": preparation, "model": "llama-3.2-1b"}
+        yield identify(**QLORA | place | checkpointing, targets=ALL_LINEAR)
+    for preparation, adapter_dtype in product(("peft", "norms", "none"), ("fp32", "bf16")):
+        place = {"kbit_preparation": preparation, "adapter_dtype": adapter_dtype, "model": "smollm2-1.7b"}
+        yield identify(**QLORA | FUSED_LOSS | place, targets=ATTENTION, sequence_length=4096)
+    yield identify(**QLORA, model="llama-2-7b", autocast="none", targets=ATTENTION)
+    yield identify(**QLORA, model="llama-3.2-1b", autocast="none", targets=ATTENTION, sequence_length=1024)
+
+
+def accumulations() -> Iterator[Configuration]:
+    """Four micro-batches per step, tied and untied heads."""
+    for model, checkpointing in product(("qwen2.5-0.5b", "llama-3.2-1b"), CHECKPOINTING):
+        place = {"model": model, "gradient_accumulation_steps": 4} | checkpointing
+        yield identify(**FULL | place)
+        yield identify(**MIXED | FUSED_LOSS | place, sequence_length=512)
+        yield identify(**LORA | place, targets=ATTENTION)
+    for method in (FULL, MIXED):
+        yield identify(**method, model="llama-2-7b", gradient_accumulation_steps=4, sequence_length=512)
+    yield identify(**QLORA, model="mistral-7b-v0.3", gradient_accumulation_steps=4, targets=ALL_LINEAR)
+
+
+def large() -> Iterator[Configuration]:
+    """7 and 8 billion parameters at full depth."""
+    for model in LARGE:
+        place = {"model": model}
+        yield identify(**LORA | FUSED_LOSS | place, targets=ALL_LINEAR, sequence_length=8192)
+        yield identify(**LORA | FUSED_LOSS | place, targets=ATTENTION, checkpointing="none", sequence_length=1024)
+        yield identify(**QLORA | {"kbit_preparation": "none"} | place, targets=ATTENTION, sequence_length=8192)
+        yield identify(**FULL | place, optimizer="adamw-8bit", sequence_length=4096)
+        yield identify(**FULL | FUSED_LOSS | place, optimizer="paged-adamw-8bit", micro_batch=4)
+
+
+GROUPS = (
+    core, models, sizes, ranks, targets, dropouts, optimizers, losses, attentions, precisions, accumulations, large,
+)  # fmt: skip
+
+
+def all_configurations() -> list[Configuration]:
+    """Every group's configurations, each once, in the order of a hash of the id."""
+    found = {configuration.id: configuration for group in GROUPS for configuration in group()}
+    return sorted(found.values(), key=lambda configuration: hashlib.sha256(configuration.id.encode()).digest())
+
+
+CONFIGURATIONS = all_configurations()

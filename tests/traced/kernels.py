@@ -1,0 +1,110 @@
+"""What CUDA kernels do that fake tensors on a CPU build do not show.
+
+Two kinds: operations that CUDA runs as one kernel and a CPU build takes apart, and memory that a kernel holds only
+while it runs (invisible from outside, but part of the peak that torch.cuda.max_memory_allocated reports).
+Sources: torch, files named at each function. Kernel sources are not part of the wheel; they were read on GitHub.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch.library import Library
+
+aten = torch.ops.aten
+FLOAT32_BYTES = 4
+INT64_BYTES = 8
+_library = Library("aten", "IMPL")
+
+
+def register_single_kernels() -> None:
+    """silu_backward is one CUDA kernel with one output (native_functions.yaml: `CUDA: silu_backward`).
+
+    A CPU build falls back to math_silu_backward, which holds four temporaries. Source: torch 2.13.0,
+    aten/src/ATen/native/Activation.cpp and native_functions.yaml.
+    """
+    _library.impl("silu_backward", lambda gradient, value: torch.empty_like(gradient), "CUDA")
+
+
+def ceil_div(value: int, divisor: int) -> int:
+    return -(-value // divisor)
+
+
+def align(value: int, multiple: int) -> int:
+    return ceil_div(value, multiple) * multiple
+
+
+def softmax_backward(gradient, output, dim, input_dtype, **options) -> int:
+    """The product gradient x output, in the gradient's dtype.
+
+    Source: torch 2.13.0, aten/src/ATen/native/cuda/SoftMax.cu, softmax_backward_cuda_out (`tmp = grad * output`).
+    log_softmax has no such product.
+    """
+    return gradient.numel() * gradient.element_size()
+
+
+def flash_attention_backward(gradient, query, key, *rest, **options) -> int:
+    """fp32 query gradient, row sums, and key and value gradients per query head when heads are grouped.
+
+    Shapes: (B, S, A, head_dim) float32, sequence rounded to 128 and head_dim to 32 (64 above 128); (B, A, S) float32;
+    2 x (B, S, A, head_dim) in the input's dtype. Source: torch, aten/src/ATen/native/transformers/cuda/flash_attn/
+    flash_api.cpp, mha_bwd: dq_accum, softmax_d, dk_expanded, dv_expanded.
+    """
+    batch, heads, length, head_dim = query.shape
+    rounded = align(length, 128)
+    accumulator = batch * rounded * heads * align(head_dim, 32 if head_dim <= 128 else 64) * FLOAT32_BYTES
+    row_sums = batch * heads * rounded * FLOAT32_BYTES
+    expanded = 2 * batch * key.shape[2] * heads * head_dim * query.element_size() if key.shape[1] != heads else 0
+    return accumulator + row_sums + expanded
+
+
+def efficient_attention_backward(gradient, query, key, *rest, **options) -> int:
+    """fp32 query gradient in the kernel's workspace and row sums (and key, value ones where head_dim > 128).
+
+    Source: torch, aten/src/ATen/native/transformers/cuda/attention_backward.cu, _efficient_attention_backward (delta,
+    workspace) and mem_eff_attention/kernel_backward.h, workspace_size (kNeedsAccumGradQ; K and V only if not
+    kOutputInRF, that is head_dim above 128).
+    """
+    batch, heads, length, head_dim = query.shape
+    accumulators = 1 if head_dim <= 128 else 3
+    accumulator = batch * heads * align(length, 64) * align(head_dim, 64) * FLOAT32_BYTES * accumulators
+    return accumulator + batch * heads * length * FLOAT32_BYTES
+
+
+def embedding_backward(gradient, indices, num_weights, *rest, **options) -> int:
+    """Partial sums per group of ten equal tokens, float32, and sorted indices; none up to 3,072 tokens.
+
+    Source: torch, aten/src/ATen/native/cuda/Embedding.cu, embedding_dense_backward_cuda (the limit, sorted_indices,
+    orig_indices) and EmbeddingBackwardKernel.cu, embedding_backward_cuda_kernel (max_partial_segment and the rest).
+    """
+    tokens = indices.numel()
+    if tokens <= 3072:
+        return 0
+    segments = min(tokens, num_weights)
+    partial_segments = tokens // 10 + segments
+    index_bytes = INT64_BYTES * (3 * tokens + 2 * segments + partial_segments)
+    return partial_segments * gradient.shape[-1] * FLOAT32_BYTES + index_bytes
+
+
+def foreach_norm(tensors, *rest, **options) -> int:
+    """Partial norms: one float32 per tensor and chunk, as many chunks for all as the largest tensor has.
+
+    Source: torch, aten/src/ATen/native/cuda/ForeachReduceOp.cu, foreach_tensor_norm_cuda (output_per_tensor),
+    kChunkSize = 65,536 elements.
+    """
+    chunks = max(ceil_div(tensor.numel(), 65536) for tensor in tensors)
+    return len(tensors) * chunks * FLOAT32_BYTES
+
+
+TEMPORARIES: dict[object, Callable[..., int]] = {
+    aten._softmax_backward_data.default: softmax_backward,
+    aten._scaled_dot_product_flash_attention_backward.default: flash_attention_backward,
+    aten._scaled_dot_product_efficient_attention_backward.default: efficient_attention_backward,
+    aten.embedding_dense_backward.default: embedding_backward,
+    aten._foreach_norm.Scalar: foreach_norm,
+}
+
+
+def temporary_bytes(func, args, kwargs) -> int:
+    """Bytes that the CUDA kernel of `func` holds while it runs, beside inputs and outputs."""
+    size = TEMPORARIES.get(func)
+    return size(*args, **kwargs) if size else 0

@@ -1,0 +1,50 @@
+"""The two CSV files: one row per configuration, and the largest tensors at its peak. Rows are appended as they come."""
+
+import csv
+from dataclasses import fields
+from pathlib import Path
+
+from .configurations import Configuration
+
+FOLDER = Path(__file__).parent
+TRACED = FOLDER / "traced.csv"
+BREAKDOWN = FOLDER / "breakdown.csv"
+SETTINGS = [field.name for field in fields(Configuration)]
+RESULTS = [
+    "parameters", "trainable_parameters", "weights", "optimizer_states", "forward", "loss_forward", "loss_backward",
+    "backward_last", "backward_first", "backward_max", "backward_end", "clip", "optimizer_step", "second_micro_batch",
+    "peak", "peak_moment", "saved_per_layer", "versions", "seconds",
+]  # fmt: skip
+BREAKDOWN_COLUMNS = ["id", "moment", "operation", "shape", "dtype", "count", "bytes"]
+
+
+def append(path: Path, columns: list[str], rows: list[dict]) -> None:
+    """Add rows to a file, with the header first if the file is new."""
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerows(rows)
+
+
+def save(row: dict, breakdown: list[dict]) -> None:
+    append(TRACED, SETTINGS + RESULTS, [row])
+    append(BREAKDOWN, BREAKDOWN_COLUMNS, breakdown)
+
+
+def forget(identifiers: set[str]) -> None:
+    """Drop the rows of these configurations from both files. Not while another process appends to them."""
+    for path, columns in ((TRACED, SETTINGS + RESULTS), (BREAKDOWN, BREAKDOWN_COLUMNS)):
+        with path.open(newline="") as file:
+            kept = [row for row in csv.DictReader(file) if row["id"] not in identifiers]
+        path.unlink()
+        append(path, columns, kept)
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    """Every recorded row by its id."""
+    if not TRACED.exists():
+        return {}
+    with TRACED.open(newline="") as file:
+        return {row["id"]: row for row in csv.DictReader(file)}
