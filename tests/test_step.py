@@ -91,11 +91,8 @@ def random_estimate(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_tensors_behind_a_row_add_up_to_it(seed):
-    """But for two rows. Base weights lack the quantised ones, which are no tensors of a type. Saved activations are listed
-    layer by layer, and the first layer may not keep its norm's float32 input and root."""
+    """But for base weights, which lack the quantised ones: those are no tensors of a type."""
     one = random_estimate(seed)
-    settings = one.settings
-    of_a_norm = (4 * settings.architecture.hidden_size + 4) * settings.micro_batch * settings.sequence_length
     for moment in one.moments:
         amounts = {term.name: term.bytes for term in moment.terms}
         for row, holdings in moment.inspect().items():
@@ -103,8 +100,6 @@ def test_the_tensors_behind_a_row_add_up_to_it(seed):
             assert all(holding.bytes > 0 and holding.count > 0 and holding.why for holding in holdings)
             if row == "base_weights":
                 assert behind <= amounts[row]
-            elif row == "saved_activations" and settings.checkpointing == "none":
-                assert 0 <= behind - amounts[row] <= of_a_norm
             else:
                 assert behind == amounts.get(row, 0)
 

@@ -459,6 +459,19 @@ FIELDS: tuple[Field, ...] = (
         "memory",
     ),
     _step_field(
+        "checkpoint_kind",
+        Choice(
+            (
+                AS_THE_STACK,
+                Option("non-reentrant", "Non-reentrant", "use_reentrant=False"),
+                Option("reentrant", "Reentrant", "use_reentrant=True"),
+            )
+        ),
+        "Kind of checkpointing",
+        "The reentrant form runs a layer to its end again; only details differ.",
+        "advanced",
+    ),
+    _step_field(
         "autocast",
         Choice((AS_THE_STACK, Option("on", "On", "bf16=True or fp16=True"), Option("off", "Off", "types as loaded"))),
         "Autocast",

@@ -33,10 +33,10 @@ class Policy:
 
 @lru_cache(maxsize=256)
 def _decided(
-    stack: str, method: str, trainable: str, base: str, preparation: str, loss: str, optimizer: str, autocast: str
+    stack: str, method: str, trainable: str, base: str, preparation: str, loss: str, optimizer: str, autocast: str, kind: str
 ) -> Policy:
     chosen = stacks()[stack]
-    assumed = ["outputs_kept", "norm_kernel", "checkpoint_kind"]
+    assumed = ["outputs_kept", "norm_kernel"]
 
     def decide(setting: str, fact: str) -> str | bool:
         if setting != AS_THE_STACK:
@@ -67,7 +67,7 @@ def _decided(
         logits_release=chosen["logits_release"],
         chunked_release=chosen["chunked_release"],
         optimizer=decide(AS_THE_STACK if optimizer == "adamw" else optimizer, "adamw"),
-        reentrant=chosen["checkpoint_kind"] == "reentrant",
+        reentrant=decide(kind, "checkpoint_kind") == "reentrant",
         outputs_kept=chosen["outputs_kept"],
         norm_kernel=chosen["norm_kernel"],
         adapter_kernel=chosen["adapter_kernel"],
@@ -87,6 +87,7 @@ def policy(settings: Settings) -> Policy:
         settings.loss,
         settings.optimizer,
         settings.autocast,
+        settings.checkpoint_kind,
     )
 
 

@@ -74,6 +74,7 @@ class Settings:
     loss: str | None = None
     checkpointing: str | None = None
     attention_kernel: str | None = None
+    checkpoint_kind: str | None = None
     autocast: str | None = None
     half_precision: str | None = None
     activation_multiplier: Decimal | int | float | str | None = None

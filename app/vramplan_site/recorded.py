@@ -72,6 +72,7 @@ def traced_settings(row: dict[str, str]) -> Settings:
         "method": row["method"],
         "optimizer": "adamw" if optimizer == facts["adamw"] else optimizer,
         "attention_kernel": KERNELS[row["attention"]],
+        "checkpoint_kind": "stack" if facts["checkpoint_kind"] == "non-reentrant" else "non-reentrant",
         "autocast": "stack" if (row["autocast"] != "none") == facts["autocast"] else "off",
         **{name: row[name] for name in ("checkpointing", "micro_batch", "sequence_length", "gradient_accumulation_steps")},
     }

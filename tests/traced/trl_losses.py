@@ -52,18 +52,18 @@ class TiledLogProbabilities(torch.autograd.Function):
         log_probabilities = statistics[2] - log_z
         entropy = log_z - statistics[3] / statistics[1]
         context.save_for_backward(hidden, weight, targets, log_z, entropy)
+        context.compute_dtype = dtype
         return log_probabilities, entropy
 
     @staticmethod
     def backward(context, gradient, entropy_gradient):
         """Gradients accumulate in fp32 and are cast at the end."""
         hidden, weight, *_ = context.saved_tensors
-        dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else hidden.dtype
         sums = [
             torch.zeros(tensor.shape, device="cuda", dtype=torch.float32) if needed else None
             for tensor, needed in zip((hidden, weight), context.needs_input_grad, strict=False)
         ]
-        tile = hidden.new_empty((min(hidden.shape[0], TILE_ROWS), TILE_COLUMNS), dtype=dtype)
+        tile = hidden.new_empty((min(hidden.shape[0], TILE_ROWS), TILE_COLUMNS), dtype=context.compute_dtype)
         visit_tiles(hidden, weight, tile)
         hidden_sum, weight_sum = sums
         del sums

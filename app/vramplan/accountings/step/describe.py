@@ -56,7 +56,8 @@ def _saved(step: Step, instant: Instant, tokens: int, sequence_length: int) -> t
     kept = dict(instant.held).get("saved_activations", (0, 0, 0, 0))
     if not one or not kept[1]:
         return ()
-    count = min(layers, round(kept[1] / one))
+    correction = 0 if step.run.checkpointing else step.first_saves_less[1]
+    count = min(layers, round((kept[1] - correction) / one))
     if step.run.checkpointing:
         width, size = step.run.shape.hidden_size, residual_size(step.run)
         name = "layer input" if one == width * size else "layer input, and inputs of 8-bit linear maps"

@@ -153,12 +153,14 @@ def _head_as_hidden_states(run: Structure) -> int:
 
 
 def _tiled(tape: Tape, run: Structure, x: Tensor) -> None:
-    """Source: trl 1.16.0, kernels/chunked_logprob.py, ChunkedLogProbFunction: tiles of scores, gradients summed in float32."""
+    """Source: trl 1.16.0, kernels/chunked_logprob.py, ChunkedLogProbFunction: tiles of scores from 16-bit copies of
+    float32 operands, and gradients summed in float32."""
     vocab, hidden = run.shape.vocab_size, run.shape.hidden_size
     rows = tape.add("gather rows", (x,), Tensor("hidden states of labelled rows", hidden, x.itemsize))
-    tile = ((FIXED, HALF * run.loss_rows * TILE_COLUMNS),)
+    copies = HALF * hidden * (run.loss_rows * (x.itemsize == SINGLE) + TILE_COLUMNS * (run.head_size == SINGLE))
+    tile = ((FIXED, HALF * run.loss_rows * TILE_COLUMNS + copies * run.autocast),)
     gradient = run.head_size * vocab * hidden if run.trains_base else 0
-    gradient_scratch = SINGLE * vocab * hidden if run.trains_base else 0
+    gradient_scratch = SINGLE * vocab * hidden if run.trains_base and run.head_size == HALF else 0
     tape.add(
         "loss", (rows,), Tensor("loss", 1, SINGLE), saves=(rows,), forward_scratch=tile,
         scratch=(*tile, (TOKENS, hidden * SINGLE)), gradient=gradient, gradient_scratch=gradient_scratch,

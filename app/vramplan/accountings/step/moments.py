@@ -88,14 +88,16 @@ class Step:
             ("workspace", _fixed(CUBLAS_WORKSPACE_BYTES * CUBLAS_HANDLES)),
         )
         self.autocast_copies = _fixed(state.autocast_bytes(run) if run.checkpointing else 0)
-        escaped = NOTHING if run.reentrant else self.layer.tape.escaped()
-        self.per_layer = plus((0, hidden * residual_size(run), 0, 0), escaped) if run.checkpointing else self.layer.saved
+        escaped = NOTHING if run.reentrant or not run.checkpointing else self.layer.tape.escaped()
+        self.escaped = times(layers, escaped)
+        checkpoint = (0, hidden * residual_size(run), 0, 0)
+        self.per_layer = plus(checkpoint, escaped) if run.checkpointing else self.layer.saved
         self.first_saves_less = self._first_layer_saves_less()
         embeddings = plus(self.first_saves_less, self._embedding_leaf())
         self.saved = plus(times(layers, self.per_layer), embeddings)
         others = layers if run.checkpointing else layers - 1
         self.saved_last = plus(times(others, self.per_layer), embeddings if others else NOTHING)
-        self.saved_first = self.per_layer if run.checkpointing else NOTHING
+        self.saved_first = plus(checkpoint, self.escaped) if run.checkpointing else NOTHING
         self.instants = self._instants()
         self.peaks = _undominated(self.instants)
         self.by_transient = [_undominated([i for i in self.instants if i.moment == moment]) for moment in (LOSS, LAST)]
@@ -124,7 +126,7 @@ class Step:
             *_at(LOSS + later, (*resident, saved, *kept), self.head.adding if accumulating else self.head.backward, f"head backward{later}"),
             *self._layer(LAST + later, (*resident, last, *kept, ("gradients", of_head)), walks),
             *self._layer(FIRST + later, (*resident, first, *kept, ("gradients", plus(of_head, others))), walks),
-            self._end(END + later, (*resident, *kept), accumulating),
+            self._end(END + later, (*resident, ("saved_activations", self.escaped), *kept), accumulating),
         ]
 
     def _layer_walks(self, accumulating: bool, name: str):
