@@ -6,6 +6,7 @@ import threading
 import timeit
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from vramplan_site import toolchain
@@ -37,11 +38,21 @@ def main() -> int:
 def calculation_times() -> dict[str, float]:
     """Seconds for one call of each calculation, with the opening configuration."""
     import vramplan
+    from vramplan.accountings import peak_bytes
+    from vramplan.accountings.step.moments import forget
 
     settings = vramplan.Settings()
+
+    def unlike_any_before() -> None:
+        forget()
+        vramplan.estimate(settings)
+
+    calculations = {name: getattr(vramplan, name) for name in ("estimate", "fit", "curve", "compare")}
+    timers = {"peak alone": lambda: peak_bytes(settings), "estimate, tensors new": unlike_any_before}
+    timers |= {name: partial(calculate, settings) for name, calculate in calculations.items()}
     times = {}
-    for name in ("estimate", "fit", "curve", "compare"):
-        calls, total = timeit.Timer(lambda calculate=getattr(vramplan, name): calculate(settings)).autorange()
+    for name, call in timers.items():
+        calls, total = timeit.Timer(call).autorange()
         times[name] = total / calls
     return times
 
