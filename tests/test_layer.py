@@ -9,7 +9,7 @@ import pytest
 from configurations import CUSTOM_STEP
 from vramplan.accountings.step.build import structure
 from vramplan.accountings.step.head import head_and_loss
-from vramplan.accountings.step.layer import decoder_layer
+from vramplan.accountings.step.layer import decoder_layer, residual_size
 from vramplan.accountings.step.tape import FIXED, PAIRS, TOKENS
 from vramplan.settings import parse
 
@@ -171,3 +171,11 @@ def test_bytes_of_a_chunk(loss, stack, per_row, head_copies):
     one = run(**FULL, **changes)
     largest = max(amount[FIXED] for amount in head_and_loss(one).forward(keeps=False))
     assert largest == one.loss_rows * per_row + head_copies * 128_256 * 2048
+
+
+@pytest.mark.parametrize(
+    ("extra_norms", "preparation", "size"),
+    [("false", "norms", 4), ("true", "norms", 2), ("false", "none", 2), ("true", "all", 4)],
+)
+def test_float32_norms_make_the_residual_float32_unless_they_give_back_the_type_that_came_in(extra_norms, preparation, size):
+    assert residual_size(run(**{**QLORA, "kbit_preparation": preparation, "extra_norms": extra_norms})) == size

@@ -17,9 +17,11 @@ exponential and its product with them. Source: trl 1.14.2, trainer/sft_trainer.p
 TILE_COLUMNS = 32_768
 """Vocabulary entries of one tile. Source: trl 1.16.0, trainer/utils.py, _CHUNKED_LOGPROB_CHUNK_SIZE."""
 
-ROWS_PER_CHUNK = {"chunked-1.6": 256, "chunked-1.13": 256, "tiled": 4_096}
-"""Tokens of one chunk. Source: trl 1.14.2, trainer/sft_trainer.py, _CHUNKED_LM_HEAD_CHUNK_SIZE; trl 1.16.0,
-kernels/chunked_logprob.py, TOKEN_CHUNK_SIZE."""
+CHUNK_ROWS = 256
+"""Tokens of one chunk. Source: trl 1.14.2, trainer/sft_trainer.py, _CHUNKED_LM_HEAD_CHUNK_SIZE."""
+
+TILE_ROWS = 4_096
+"""Tokens of one tile. Source: trl 1.16.0, kernels/chunked_logprob.py, TOKEN_CHUNK_SIZE."""
 
 
 def head_and_loss(run: Structure) -> Tape:
@@ -42,7 +44,9 @@ def loss_rows(*, loss: str, tokens: int, vocab_size: int, hidden_size: int) -> i
         parts = -(-vocab_size // hidden_size)
         rows = -(-tokens // parts)
         return min(1 << (rows - 1).bit_length(), tokens)
-    return min(ROWS_PER_CHUNK[loss], tokens) if loss in ROWS_PER_CHUNK else 0
+    if loss == "tiled":
+        return min(TILE_ROWS, tokens)
+    return min(CHUNK_ROWS, tokens) if loss.startswith("chunked") else 0
 
 
 def _logits(tape: Tape, run: Structure, x: Tensor) -> Tensor:

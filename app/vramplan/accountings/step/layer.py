@@ -17,8 +17,10 @@ from vramplan.accountings.step.tape import Tape, Tensor
 
 
 def residual_size(run: Structure) -> int:
-    """Bytes per value of the residual stream: the type of the embeddings, or float32 once a float32 norm fed a layer."""
-    return max(run.embedding_size, run.norm_size) if run.quantization else run.embedding_size
+    """Bytes per value of the residual stream: the type of the embeddings, or float32 once a float32 norm has fed a
+    quantised layer. Norms of the Gemma kind give back the type that came in."""
+    float32_norms = run.norm_size if run.quantization and not run.shape.extra_norms else 0
+    return max(run.embedding_size, float32_norms)
 
 
 def decoder_layer(run: Structure, *, external_input: bool) -> Tape:

@@ -7,6 +7,10 @@ from vramplan.constants import INT8_BYTES
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.accountings.step.tape import FIXED, PAIRS, TOKENS, Tape, Tensor
 
+SOFTMAX_PRODUCTS = 1
+"""float32 score tensors that the kernel of softmax's backward holds besides output, gradient and result: their product.
+Source: torch 2.13.0, ATen/native/cuda/SoftMax.cu, softmax_backward_cuda_out."""
+
 MASK_SIZE = 1
 """Bytes per value of a dropout mask: bool. Source: torch 2.13.0, native_dropout."""
 
@@ -228,7 +232,7 @@ def math_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, value
     scores = tape.add("scores", (query, key), Tensor("scores", heads, size, PAIRS), saves=(query, key))
     scores = tape.add("mask", (scores,), Tensor("masked scores", heads, size, PAIRS), shares=True)
     weights = Tensor("attention weights", heads, size, PAIRS)
-    tape.add("softmax", (scores,), weights, saves=(weights,), scratch=((PAIRS, heads * size),), reads=(scores,))
+    tape.add("softmax", (scores,), weights, saves=(weights,), scratch=((PAIRS, SOFTMAX_PRODUCTS * heads * size),), reads=(scores,))
     return tape.add(
         "weighted values", (weights, value), Tensor("attention output", run.shape.query_width, size), saves=(weights, value)
     )
@@ -253,7 +257,7 @@ def eager_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
     if not run.compute_is_fp16:
         scores = cast(tape, scores, SINGLE, "scores in float32")
     weights = Tensor("attention weights in float32", heads, SINGLE, PAIRS)
-    product = ((PAIRS, heads * SINGLE),)
+    product = ((PAIRS, SOFTMAX_PRODUCTS * heads * SINGLE),)
     tape.add("softmax", (scores,), weights, saves=(weights,), scratch=product, reads=(masked,))
     weights = cast(tape, cast(tape, weights, size, "attention weights"), score_size, "attention weights")
     value = cast(tape, value, score_size, "16-bit values")
