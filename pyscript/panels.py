@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vramplan import chart, report
+from vramplan import accounts, chart, report
 from vramplan.chart import WIDE, Chart, Frame
 from vramplan.curve import curve
 from vramplan.errors import FieldError, NotExpressible
@@ -38,27 +38,27 @@ def headline(estimate: Estimate) -> Element:
     """The answer."""
     amounts = {row.name: row.bytes for row in report.components(estimate)}
     stack = chart.stack(amounts, budget=estimate.usable_bytes, longest=estimate.budget_bytes)
-    return headline_view.headline(report.headline(estimate), stack, report.unchecked_text(estimate))
+    return headline_view.headline(report.headline(estimate), stack, accounts.unchecked_text(estimate))
 
 
 def uncounted(settings: Settings, shown: FieldError) -> Element:
     """Why the chosen accounting has no answer."""
-    return headline_view.uncounted(report.run_text(settings), report.uncounted_text(settings), problems_view.link(shown))
+    return headline_view.uncounted(report.run_text(settings), accounts.uncounted_text(settings), problems_view.link(shown))
 
 
 def accountings(settings: Settings, known: Estimate | NotExpressible) -> Element:
     """The run by every accounting; `known` is what the chosen one makes of it."""
-    return headline_view.accountings(report.counted_by_each(settings, {settings.accounting: known}))
+    return headline_view.accountings(accounts.counted_by_each(settings, {settings.accounting: known}))
 
 
 def about(estimate: Estimate) -> Element:
     """What the number is, and counts about the run."""
-    return headline_view.about(report.headline(estimate), report.assumed_text(estimate), report.facts(estimate))
+    return headline_view.about(report.headline(estimate), accounts.assumed_text(estimate), report.facts(estimate))
 
 
 def moments(estimate: Estimate) -> Element | None:
     """The moments of the step; None for an accounting that knows only one."""
-    rows = report.moments(estimate)
+    rows = accounts.moments(estimate)
     if not rows:
         return None
     bars = tuple(chart.stack(row.amounts, budget=estimate.usable_bytes, longest=max(estimate.peak_bytes, estimate.budget_bytes)) for row in rows)
@@ -67,18 +67,18 @@ def moments(estimate: Estimate) -> Element | None:
 
 def tensors(estimate: Estimate) -> Element:
     """The tensors in work at the largest moment."""
-    return moments_view.tensors(report.tensors(estimate))
+    return moments_view.tensors(accounts.tensors(estimate))
 
 
 def assumptions(estimate: Estimate) -> Element | None:
     """What was assumed; None for an accounting that assumes nothing of the trainer."""
-    told = report.assumptions(estimate)
-    return accounts_view.assumptions(told, report.unchecked_text(estimate)) if told else None
+    told = accounts.assumptions(estimate)
+    return accounts_view.assumptions(told, accounts.unchecked_text(estimate)) if told else None
 
 
 def differences(estimate: Estimate) -> Element | None:
     """How the accountings differ; None where one of them cannot count the run."""
-    rows = report.differences(estimate)
+    rows = accounts.differences(estimate)
     return accounts_view.differences(rows) if rows else None
 
 

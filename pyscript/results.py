@@ -2,7 +2,7 @@
 
 from js import document, window
 
-from vramplan import report
+from vramplan import accounts, report
 from vramplan.calculation import applying_cases, value_texts
 from vramplan.chart import NARROW, WIDE, nearest_sample
 from vramplan.compare import by_accounting
@@ -84,7 +84,7 @@ class ResultsSide:
         self._regions["problems"].hide()
         self._regions["headline"].paint(panels.uncounted(settings, shown))
         self._regions["accountings"].paint(panels.accountings(settings, reason))
-        title = report.uncounted_text(settings)
+        title = accounts.uncounted_text(settings)
         document.title = f"{title} | VRAM Plan"
         self._say(f"{title}. {reason.message}")
 

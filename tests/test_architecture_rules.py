@@ -35,7 +35,7 @@ RUNGS = (
     {"accountings"},
     {"fit", "curve", "compare"},
     {"chart", "words"},
-    {"report", "evidence"},
+    {"report", "accounts", "evidence"},
     {"calculation", "documents", "share", "tables"},
     {"cli"},
     {"__init__", "__main__"},

@@ -12,7 +12,7 @@ import pytest
 
 from command import ENVIRONMENT, flags, printed_json, run
 from configurations import CARDS, CUSTOM, FIELD_ORDER, GPU_CLASSES, STACKS
-from vramplan import NotExpressible, Settings, SettingsError, estimate, fit
+from vramplan import NotExpressible, Settings, SettingsError, estimate, fit, report
 from vramplan.fields import BY_NAME
 from vramplan.link import read_query
 from vramplan.settings import parse
@@ -83,7 +83,7 @@ def test_fit_says_what_is_largest_and_that_the_two_do_not_combine(start):
     out = run("fit", *start).out
     answers = fit(Settings() if not start else parse({}, version=1))
     assert f" {answers.largest_micro_batch.value} " in out and f" {answers.longest_sequence.value:,} " in out
-    assert "combine" in out and f" {answers.smallest_gpu.gpu.capacity_gib} GiB" in out
+    assert report.MAXIMA_NOTE in out and f" {answers.smallest_gpu.gpu.capacity_gib} GiB" in out
     assert "131,072+" in run("fit", "--gpu", "288", *start).out
     nothing = run("fit", "--gpu", "8", *start)
     assert nothing.returncode == 1 and "no micro-batch" in nothing.out.lower() and "no sequence" in nothing.out.lower()
@@ -103,11 +103,17 @@ def test_compare_lists_the_three_methods():
 # Exit statuses and bad input
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "link"])
 def test_exit_status_tells_whether_the_run_fits(command):
     assert run(command, "--gpu", "12", *PLANNING).returncode == 0
     assert run(command, "--gpu", "10", *PLANNING).returncode == 1
     assert run(command, "--rank", "0").returncode == 2
+
+
+def test_a_link_is_printed_whether_the_run_fits_or_can_be_counted():
+    assert run("link", "--gpu", "10", *PLANNING).returncode == 0
+    assert run("link", "--optimizer", "lion", *PLANNING).out.strip().endswith("optimizer=lion")
+    assert run("link", "--rank", "0").returncode == 2
 
 
 SHORT = {"sequence_length": 128, "loss": "fused-linear"}  # little that comes and goes, so a narrow band

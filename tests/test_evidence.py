@@ -37,7 +37,7 @@ def test_the_worst_are_the_largest_errors():
 
 def test_sentences_and_rows_are_text():
     found = evidence()
-    assert len(summary(found)) == 4 and all(sentence.endswith(".") for sentence in summary(found))
+    assert len(summary(found)) == 5 and all(sentence.endswith(".") for sentence in summary(found))
     assert all(row.runs for row in group_rows(found))
 
 

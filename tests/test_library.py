@@ -147,7 +147,7 @@ def test_errors_are_value_errors_with_a_sentence_per_field():
     [{"rank": 16.5}, {"rank": True}, {"rank": float("nan")}, {"rank": []}, {"micro_batch": -1},
      {"gpu": 25}, {"gpu": 24.0}, {"method": 3}, {"activation_multiplier": float("inf")}, {"extra_allowance": Decimal("NaN")},
      {"extra_allowance": Decimal("1E+9")}, {"extra_allowance": Decimal("-0.1")},
-     {"model": b"llama-3.1-8b"}, {"checkpointing": True}, {"adapter_targets": ["q", "v"]}, {"gpu": "RTX 4090"}])
+     {"model": b"llama-3.1-8b"}, {"checkpointing": True}, {"adapter_targets": ["q", "w"]}, {"gpu": "RTX 4090"}])
 def test_wrong_types_and_values_are_settings_errors(wrong):
     with pytest.raises(SettingsError) as caught:
         Settings(accounting="planning", **wrong)
@@ -183,3 +183,7 @@ def test_errors_survive_pickling():
         estimate(Settings(accounting="planning", optimizer="lion"))
     again = pickle.loads(pickle.dumps(refused.value))
     assert (again.field, again.message, str(again)) == ("optimizer", refused.value.message, refused.value.message)
+
+
+def test_targets_may_be_a_list():
+    assert Settings(method="lora", adapter_targets=["v", "q"]) == Settings(method="lora", adapter_targets="q,v")

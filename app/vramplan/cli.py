@@ -45,7 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     flags = {field.name: text for field in FIELDS if (text := _given(options, field.name)) is not None}
     texts = link.texts | flags
     try:
-        current = estimate(parse(texts, version=link.version))
+        settings = parse(texts, version=link.version)
+        current = None if options.command == "link" else estimate(settings)
     except SettingsError as problem:
         for error in problem.errors:
             print(f"vramplan: --{_flag(error.field)}: {error.message}", file=sys.stderr)
@@ -56,7 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
     for notice in (*link.dropped, *_assumed(texts, options), *unused_notices(texts, version=link.version)):
         print(f"vramplan: note: {notice}", file=sys.stderr)
     page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
-    status = _print(lambda: _json(options.command, current) if options.json else _text(options.command, current, page))
+    if current is None:
+        return _print(lambda: _document("link", settings) if options.json else f"{page if '://' in page else ''}?{to_query(settings)}")
+    status = _print(lambda: _json(options.command, current) if options.json else _text(options.command, current))
     return status or (FITS if current.fits else DOES_NOT_FIT)
 
 
@@ -93,7 +96,7 @@ def _given(options: argparse.Namespace, name: str) -> str | None:
     return "--" if isinstance(value, list) else value
 
 
-def _text(command: str, current: Estimate, page: str) -> str:
+def _text(command: str, current: Estimate) -> str:
     settings = current.settings
     if command == "estimate":
         return tables.estimate_table(current)
@@ -102,23 +105,24 @@ def _text(command: str, current: Estimate, page: str) -> str:
     if command == "curve":
         longest = longest_sequence(settings).value
         return tables.curve_table(current, curve(settings, also=[longest] if longest else []), longest)
-    if command == "compare":
-        return tables.compare_table(current)
-    return f"{page if '://' in page else ''}?{to_query(settings)}"
+    return tables.compare_table(current)
 
 
 def _json(command: str, current: Estimate) -> str:
-    from vramplan import documents  # pydantic takes longer to load than everything else together
-
     settings = current.settings
     content = {
         "estimate": lambda: current,
         "fit": lambda: fit(settings),
         "curve": lambda: curve(settings),
         "compare": lambda: compare(settings),
-        "link": lambda: settings,
     }
-    return documents.DOCUMENTS[command].of(content[command]()).to_json()
+    return _document(command, content[command]())
+
+
+def _document(command: str, content: object) -> str:
+    from vramplan import documents  # pydantic takes longer to load than everything else together
+
+    return documents.DOCUMENTS[command].of(content).to_json()
 
 
 def _parser() -> argparse.ArgumentParser:

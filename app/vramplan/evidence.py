@@ -180,8 +180,9 @@ def summary(found: Evidence) -> tuple[str, ...]:
     band = found.band
     told.append(
         f"The process band covers {band['covered']} of the {band['runs']} runs whose nvidia-smi reading is recorded; "
-        f"half of its widths are within ±{percent(band['median_half_width'])}."
+        f"its median half-width is {percent(band['median_half_width'])}."
     )
+    told.append("The planning formula is compared without its fixed allowance, which stands for what is not allocated by tensors.")
     told.append(f"Verdicts: {_verdict_sentence(found)}.")
     return tuple(told)
 

@@ -463,12 +463,12 @@ FIELDS: tuple[Field, ...] = (
         Choice(
             (
                 AS_THE_STACK,
-                Option("non-reentrant", "Non-reentrant", "use_reentrant=False"),
-                Option("reentrant", "Reentrant", "use_reentrant=True"),
+                Option("non-reentrant", "Non-reentrant", "newer"),
+                Option("reentrant", "Reentrant", "older"),
             )
         ),
         "Kind of checkpointing",
-        "The reentrant form runs a layer to its end again; only details differ.",
+        "use_reentrant: True is the reentrant form, which runs a layer to its end again.",
         "advanced",
     ),
     _step_field(

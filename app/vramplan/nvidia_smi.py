@@ -23,8 +23,8 @@ MAX_PASTED_LENGTH = 20_000
 USED_OF_TOTAL = re.compile(r"(\d{1,9})\s*MiB\s*/\s*\d{1,9}\s*MiB", re.IGNORECASE)
 """Used and total memory of one card in the table."""
 
-ONE_AMOUNT = re.compile(r"\s*(\d{1,9})\s*MiB\s*", re.IGNORECASE)
-"""Nothing but one amount."""
+ONE_AMOUNT = re.compile(r"\s*(?:memory\.used\s*\[MiB\]\s*)?(\d{1,9})\s*MiB\s*", re.IGNORECASE)
+"""Nothing but one amount, under its own heading or not."""
 
 END_OF_LINE = re.compile(r"(MiB\]?)\s*(?=\d+\s*,)", re.IGNORECASE)
 """Where a comma-separated line ends and the next card's begins with its index, line break or not."""

@@ -56,7 +56,7 @@ class Settings:
     sliding_window: int | None = None
     method: str | None = None
     rank: int | None = None
-    adapter_targets: str | None = None
+    adapter_targets: str | list[str] | tuple[str, ...] | None = None
     quantization: str | None = None
     kbit_preparation: str | None = None
     base_precision: str | None = None
@@ -185,6 +185,8 @@ def carried_over(texts: Mapping[str, str], *, chosen: str, before: str) -> dict[
 
 def as_text(value: Value | float) -> str:
     """A typed value as it stands in a link: True -> 'true', Decimal('1.50') -> '1.5'."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int) and abs(value) >= TOO_LARGE:

@@ -1,6 +1,6 @@
 """Reports as text for a terminal: aligned columns, nothing else."""
 
-from vramplan import report
+from vramplan import accounts, report
 from vramplan.curve import Curve
 from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_rows
 from vramplan.fit import Fit
@@ -57,13 +57,13 @@ def estimate_table(estimate: Estimate) -> str:
 
 def moments_table(estimate: Estimate) -> str:
     """Every moment of the step with a bar, the largest marked; empty where there is only one."""
-    rows = [(row.label, row.gib, _bar(row.share), "← peak" if row.largest else "") for row in report.moments(estimate)]
+    rows = [(row.label, row.gib, _bar(row.share), "← peak" if row.largest else "") for row in accounts.moments(estimate)]
     return columns([("Moment", "GiB", "", ""), *rows], left=(0, 2, 3)) if rows else ""
 
 
 def tensors_table(estimate: Estimate) -> str:
     """The tensors in work at the largest moment; empty where the accounting does not know them."""
-    rows = [(row.label, row.shape, row.dtype, row.count, row.gib, row.why) for row in report.tensors(estimate)]
+    rows = [(row.label, row.shape, row.dtype, row.count, row.gib, row.why) for row in accounts.tensors(estimate)]
     return columns([("Alive at the peak", "Shape", "Type", "Count", "GiB", "Why"), *rows], left=(0, 1, 2, 5)) if rows else ""
 
 
@@ -72,9 +72,9 @@ def accountings_table(estimate: Estimate) -> str:
     rows = [("Accounting", "Peak GiB", "", "")]
     rows += [
         (each.label, each.peak or "–", each.verdict or each.reason, NOW if each.current else "")
-        for each in report.side_by_side(estimate)
+        for each in accounts.side_by_side(estimate)
     ]
-    differences = [(row.label, row.step, row.planning, row.difference) for row in report.differences(estimate)]
+    differences = [(row.label, row.step, row.planning, row.difference) for row in accounts.differences(estimate)]
     if not differences:
         return columns(rows, left=(0, 2, 3))
     header = ("Difference by component", "Step", "Planning", "Step less planning")
@@ -83,7 +83,7 @@ def accountings_table(estimate: Estimate) -> str:
 
 def assumptions_text(estimate: Estimate) -> str:
     """What the stack decided, and what was only read in code."""
-    told = report.assumptions(estimate)
+    told = accounts.assumptions(estimate)
     if not told:
         return ""
     unchecked = f"Only read in code, not checked by a recorded run: {', '.join(told.unchecked)}." if told.unchecked else ""

@@ -75,8 +75,8 @@ DIFFERENCES = {
     "gradients": "Planning counts every gradient; the step those that are there at its largest moment, in their own type.",
     "optimizer_states": "Planning counts two moments per trained weight; the step what this optimizer keeps, and needs while it updates.",
     "activations": "Planning takes a fixed number of bytes per token and layer; the step adds up the tensors of this model.",
-    "logits": "Planning counts one FP32 copy of the logits; the step every copy the loss has alive at once.",
-    "dequantization": "Planning reserves room for one unpacked weight; in the step it is part of the layer in work.",
+    "logits": "Planning counts one FP32 copy of the logits; the step what the loss holds at the largest moment, which may be another.",
+    "dequantization": "Planning reserves room for one unpacked weight; in the step it exists only while a layer is in work.",
     "allowance": "Planning adds a round allowance for everything else; the step counts inputs and workspaces, and leaves the rest beside the peak.",
 }
 """Why the training step and the planning formula differ, by component."""

@@ -1,6 +1,6 @@
 """What stands behind the number: what was assumed, and how the two accountings differ."""
 
-from vramplan.report import Assumptions, DifferenceRow, StackRow
+from vramplan.accounts import Assumptions, DifferenceRow, StackRow
 from pyscript.tree import Element, h
 
 

@@ -1,7 +1,8 @@
 """The answer: peak, budget, headroom, the bar of what fills the memory, and the same run by every accounting."""
 
 from vramplan.chart import Stack
-from vramplan.report import Counted, Fact, Headline
+from vramplan.accounts import Counted
+from vramplan.report import Fact, Headline
 from pyscript.tree import Element, h, svg
 
 SIGNS = {

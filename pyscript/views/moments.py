@@ -1,7 +1,7 @@
 """The moments of a training step, and the tensors that are alive at the largest of them."""
 
 from vramplan.chart import Stack
-from vramplan.report import MomentRow, TensorRow
+from vramplan.accounts import MomentRow, TensorRow
 from pyscript.tree import Element, h
 from pyscript.views.headline import stack_bar
 

@@ -6,7 +6,7 @@ Belongs here: calls to the estimator, nothing else. Must need no module that the
 import json
 import sys
 
-from vramplan import Settings, SettingsError, compare, curve, fit, report
+from vramplan import Settings, SettingsError, accounts, compare, curve, fit, report
 from vramplan.calculation import value_texts
 from vramplan.compare import by_accounting, counted_or_why
 from vramplan.errors import NotExpressible
@@ -52,7 +52,7 @@ def told(settings, now):
     }
 
 
-BEHIND = (report.headline, report.moments, report.tensors, report.side_by_side, report.assumptions, report.differences)
+BEHIND = (report.headline, accounts.moments, accounts.tensors, accounts.side_by_side, accounts.assumptions, accounts.differences)
 
 
 def counts(now):

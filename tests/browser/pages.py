@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import expect
 
-from vramplan import report
+from vramplan import accounts, report
 from vramplan.catalogue import TRAITS
 from vramplan.fields import BY_NAME, Choice, Targets
 
@@ -212,7 +212,7 @@ class Calculator:
         expect(self.answer).to_contain_text(f"{told.verdict} {told.budget_label}")
         if told.line:
             expect(self.answer).to_contain_text(told.line)
-        self.expect_accountings(report.side_by_side(estimate))
+        self.expect_accountings(accounts.side_by_side(estimate))
         for sentence in (told.counted, told.beside):
             expect(self.about).to_contain_text(sentence)
 
@@ -239,9 +239,9 @@ class Calculator:
 
     def expect_no_number(self, settings, reason):
         """The accounting's sentence stands in place of a number; others say theirs."""
-        expect(self.answer).to_contain_text(report.uncounted_text(settings))
+        expect(self.answer).to_contain_text(accounts.uncounted_text(settings))
         expect(self.answer.get_by_role("link", name=reason.message, exact=True)).to_be_visible()
-        self.expect_accountings(report.counted_by_each(settings, {settings.accounting: reason}))
+        self.expect_accountings(accounts.counted_by_each(settings, {settings.accounting: reason}))
         expect(self.answer).not_to_contain_text("Estimated peak per GPU", use_inner_text=True)
 
     def fact(self, label):

@@ -1,6 +1,6 @@
 """Expectations that several browser tests share: what CPython says of a run."""
 
-from vramplan import report
+from vramplan import accounts, report
 from vramplan.accountings import estimate
 from vramplan.compare import by_accounting, counted_or_why
 from vramplan.curve import curve
@@ -58,22 +58,22 @@ def component_rows(estimate):
 
 def moment_rows(estimate):
     """The table of moments, cell by cell; the largest is marked 'peak'."""
-    return [(each.label, *("peak",) * each.largest, each.gib) for each in report.moments(estimate)]
+    return [(each.label, *("peak",) * each.largest, each.gib) for each in accounts.moments(estimate)]
 
 
 def tensor_rows(estimate):
     """The tensors alive at the peak, cell by cell."""
-    return [(each.label, each.gib, each.shape, each.dtype, each.count, each.why) for each in report.tensors(estimate)]
+    return [(each.label, each.gib, each.shape, each.dtype, each.count, each.why) for each in accounts.tensors(estimate)]
 
 
 def stack_rows(estimate):
     """The peak with each training stack, cell by cell; the current one is marked 'now'."""
-    return [(each.label, *("now",) * each.current, each.peak) for each in report.assumptions(estimate).stacks]
+    return [(each.label, *("now",) * each.current, each.peak) for each in accounts.assumptions(estimate).stacks]
 
 
 def difference_rows(estimate):
     """Both accountings component by component, cell by cell."""
-    return [(each.label, each.why, each.step, each.planning, each.difference) for each in report.differences(estimate)]
+    return [(each.label, each.why, each.step, each.planning, each.difference) for each in accounts.differences(estimate)]
 
 
 def change_rows(changes):

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 import pytest
 
-from vramplan import report, words
+from vramplan import accounts, report, words
 from vramplan.calculation import steps, value_texts
 from vramplan.catalogue import cards
 from vramplan.curve import curve
@@ -62,12 +62,12 @@ def expect_behind_the_number(page, run):
         expect(page.region(part)).to_be_visible(visible=of_steps)
     if of_steps:
         page.expect_rows(page.table("Moments of the step"), runs.moment_rows(run))
-        told = report.assumptions(run)
-        for sentence in (told.sentence, told.spread, report.unchecked_text(run)):
+        told = accounts.assumptions(run)
+        for sentence in (told.sentence, told.spread, accounts.unchecked_text(run)):
             expect(page.region("What is assumed")).to_contain_text(sentence)
-        expect(page.answer).to_contain_text(report.unchecked_text(run))
+        expect(page.answer).to_contain_text(accounts.unchecked_text(run))
         page.expect_rows(page.table("What is assumed"), runs.stack_rows(run))
-    differences = report.differences(run)
+    differences = accounts.differences(run)
     expect(page.region("Why the two differ")).to_be_visible(visible=bool(differences))
     if differences:
         page.expect_rows(page.table("Why the two differ"), runs.difference_rows(run))
@@ -148,9 +148,9 @@ def test_another_stack_is_another_number(calculator):
     calculator.set(stack="trl-1.15")
     run = runs.of(stack="trl-1.15")
     assert run.peak_bytes < before.peak_bytes
-    assert report.unchecked(run)
+    assert accounts.unchecked(run)
     expect_everything(calculator, run)
-    label = next(each.label for each in report.assumptions(run).stacks if not each.current)
+    label = next(each.label for each in accounts.assumptions(run).stacks if not each.current)
     calculator.apply("What is assumed", re.compile(f"^{re.escape(label)}$"))
     calculator.expect_headline(before)
     calculator.expect_setting("stack", before.settings.stack)

@@ -68,9 +68,10 @@ def unchecked(settings: Settings) -> tuple[str, ...]:
 def _bands(settings: Settings, step: Step, tokens: int, length: int) -> tuple[Band, Band]:
     """What the allocator and the process are expected to hold."""
     peak = max(instant.bytes(tokens, length) for instant in step.peaks)
+    resting = [step.resting(moment, tokens, length) for moment in (LOSS, LAST)]
     smaller = min(
-        max(instant.bytes(tokens, length) for instant in instants) - step.resting(moment, tokens, length)
-        for instants, moment in zip(step.by_transient, (LOSS, LAST), strict=True)
+        max((instant.bytes(tokens, length) for instant in instants), default=rest) - rest
+        for instants, rest in zip(step.by_transient, resting, strict=True)
     )
     reserved = reserved_band(step.run, peak=peak, smaller_transient=smaller)
     return reserved, process_band(reserved=reserved, context=settings.context_bytes)

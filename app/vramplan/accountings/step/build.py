@@ -59,7 +59,7 @@ def _must_be_countable(settings: Settings, chosen: Policy, loss: str) -> None:
     if loss == "fused-linear" and "fused_linear_refused" in stack_of(settings).facts and stack_of(settings)["fused_linear_refused"]:
         raise NotExpressible("loss", f"{stack_of(settings).label} refuses Liger’s fused loss; choose another loss, or another stack.")
     if chosen.loss in ("fused-linear", "chunked", "tiled") and settings.trains_adapters and "lm_head" in settings.targets:
-        raise NotExpressible("adapter_targets", "An adapter on lm_head needs the logits themselves; choose the loss “logits”, or leave lm_head out.")
+        raise NotExpressible("adapter_targets", "An adapter on lm_head needs the logits themselves; choose the loss “Logits kept”, or leave lm_head out.")
     if loss not in LOSSES:
         raise NotExpressible("loss", f"The loss {loss} is not counted.")
 

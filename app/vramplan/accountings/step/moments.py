@@ -92,6 +92,8 @@ class Step:
         self.escaped = times(layers, escaped)
         checkpoint = (0, hidden * residual_size(run), 0, 0)
         self.per_layer = plus(checkpoint, escaped) if run.checkpointing else self.layer.saved
+        if self._layers_need_no_gradient():
+            self.per_layer = NOTHING
         self.first_saves_less = self._first_layer_saves_less()
         embeddings = plus(self.first_saves_less, self._embedding_leaf())
         self.saved = plus(times(layers, self.per_layer), embeddings)
@@ -119,7 +121,7 @@ class Step:
         others = NOTHING if accumulating else times(run.shape.num_layers - 1, _fixed(self.layer.gradients))
         kept = self._outputs_kept()
         copies = ("autocast_copies", self.autocast_copies)
-        walks = self._layer_walks(accumulating, f"layer backward{later}")
+        walks = [] if self._layers_need_no_gradient() else self._layer_walks(accumulating, f"layer backward{later}")
         return [
             *_at(FORWARD + later, (*resident, last, copies), self.layer.forward, "layer forward"),
             *_at(LOSS + later, (*resident, saved, copies), self.head.forward, "head forward"),
@@ -154,9 +156,14 @@ class Step:
         run = self.run
         if run.checkpointing:
             return 0, -(residual_size(run) - run.embedding_size) * run.shape.hidden_size, 0, 0
-        if run.trains_base or "embed" in run.targets:
+        if run.trains_base or "embed" in run.targets or self._layers_need_no_gradient():
             return NOTHING
         return plus(self.layer.tape.saved(input_gradient=False), times(-1, self.layer.saved))
+
+    def _layers_need_no_gradient(self) -> bool:
+        """Whether nothing is trained up to the head, and no checkpointing makes the embeddings need a gradient."""
+        run = self.run
+        return not run.trains_base and not run.checkpointing and run.targets <= {"lm_head"}
 
     def _embedding_leaf(self) -> Amount:
         """Scaled embeddings of a checkpointed frozen model: the tensor that was made to require a gradient stays.

@@ -1,0 +1,220 @@
+"""What lies behind a peak: the moments of the step and the tensors alive, the other accounting, and what was assumed.
+
+The page paints it and the terminal prints it, as with report.py.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vramplan import words
+from vramplan.accountings import ACCOUNTINGS, step
+from vramplan.compare import by_accounting, counted_or_why, peaks_by_stack
+from vramplan.errors import NotExpressible
+from vramplan.ledger import Estimate, Term
+from vramplan.link import to_query
+from vramplan.policy import Policy, policy, stack_of
+from vramplan.settings import Settings
+from vramplan.stacks import stacks
+from vramplan.units import count_text, gib_text
+
+
+@dataclass(frozen=True)
+class MomentRow:
+    """One moment of the step: GiB with two decimals, share of the largest, whether it is that, and bytes by component."""
+
+    label: str
+    gib: str
+    share: float
+    largest: bool
+    amounts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class TensorRow:
+    """Tensors that are alive at the largest moment: shape in symbols, type, how many, GiB, and why they are."""
+
+    label: str
+    shape: str
+    dtype: str
+    count: str
+    gib: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The run by one accounting: peak in GiB and verdict, or the sentence that replaces them."""
+
+    label: str
+    peak: str
+    verdict: str
+    verdict_name: str
+    reason: str
+    current: bool
+    query: str
+
+
+@dataclass(frozen=True)
+class DifferenceRow:
+    """One component by both accountings, in GiB, and why they differ where they do."""
+
+    label: str
+    step: str
+    planning: str
+    difference: str
+    why: str
+
+
+@dataclass(frozen=True)
+class StackRow:
+    """The peak with one training stack."""
+
+    label: str
+    peak: str
+    current: bool
+    query: str
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What the stack decided: two sentences, what of it was only read in code, and the peak with other stacks."""
+
+    stack: str
+    sentence: str
+    spread: str
+    unchecked: tuple[str, ...]
+    stacks: tuple[StackRow, ...]
+
+
+WORKING_TERMS = ("active_layer", "logits")
+"""Terms whose tensors come and go within a moment."""
+
+MOST_TENSORS = 12
+"""Tensors listed at the most; the rest are small."""
+
+
+def moments(estimate: Estimate) -> tuple[MomentRow, ...]:
+    """Every moment of the step, the largest marked; nothing for an accounting that knows only one."""
+    if len(estimate.moments) == 1:
+        return ()
+    peak = estimate.peak_bytes
+    return tuple(
+        MomentRow(
+            label=words.moment_text(moment.name),
+            gib=gib_text(moment.bytes),
+            share=moment.bytes / peak,
+            largest=moment is estimate.moment,
+            amounts={name: amount for name, amount in _component_bytes(moment.terms) if amount},
+        )
+        for moment in estimate.moments
+    )
+
+
+def tensors(estimate: Estimate) -> tuple[TensorRow, ...]:
+    """The tensors of the layer or the head that are alive at the largest moment, largest first."""
+    found = [
+        holding
+        for name, holdings in estimate.moment.inspect().items()
+        if name in WORKING_TERMS
+        for holding in holdings
+    ]
+    return tuple(
+        TensorRow(words.moment_text(each.name), each.shape, each.dtype, count_text(each.count), gib_text(each.bytes, places=3), each.why)
+        for each in found[:MOST_TENSORS]
+    )
+
+
+def side_by_side(estimate: Estimate) -> tuple[Counted, ...]:
+    """The same run by every accounting: its peak and verdict, or the sentence that says why it cannot count it."""
+    return counted_by_each(estimate.settings, {estimate.accounting: estimate})
+
+
+def counted_by_each(settings: Settings, known: dict[str, Estimate | NotExpressible]) -> tuple[Counted, ...]:
+    """The run by every accounting. `known`: what has been counted already."""
+    return tuple(
+        _counted(name, settings, known.get(name) or counted_or_why(settings.varied(accounting=name))) for name in ACCOUNTINGS
+    )
+
+
+def _counted(name: str, settings: Settings, counted: Estimate | NotExpressible) -> Counted:
+    label, current = words.value_text("accounting", name), name == settings.accounting
+    query = to_query(settings.varied(accounting=name))
+    if isinstance(counted, NotExpressible):
+        return Counted(label, "", "", "", counted.message, current, query)
+    return Counted(label, gib_text(counted.peak_bytes), words.verdict_text(counted.verdict), counted.verdict, "", current, query)
+
+
+def uncounted_text(settings: Settings) -> str:
+    """That the chosen accounting has no number for this run."""
+    return f"{words.value_text('accounting', settings.accounting)}: cannot count this run"
+
+
+def differences(estimate: Estimate) -> tuple[DifferenceRow, ...]:
+    """How the two accountings differ, component by component; nothing where one of them cannot count the run."""
+    counted = by_accounting(estimate.settings)
+    if any(isinstance(other, NotExpressible) for other in counted.values()):
+        return ()
+    by_step, by_planning = (dict(_component_bytes(counted[name].terms)) for name in ("step", "planning"))
+    rows = [
+        _difference(words.COMPONENTS[name][0], by_step[name], by_planning[name], words.DIFFERENCES[name])
+        for name in words.COMPONENTS
+        if by_step[name] or by_planning[name]
+    ]
+    return (*rows, _difference("Peak per GPU", counted["step"].peak_bytes, counted["planning"].peak_bytes))
+
+
+def _difference(label: str, by_step: int, by_planning: int, why: str = "") -> DifferenceRow:
+    difference = gib_text(by_step - by_planning, signed=True)
+    return DifferenceRow(label, gib_text(by_step), gib_text(by_planning), difference, why if by_step != by_planning else "")
+
+
+def _component_bytes(terms: Iterable[Term]) -> Iterable[tuple[str, int]]:
+    by_name = {term.name: term.bytes for term in terms}
+    for name, (_, parts) in words.COMPONENTS.items():
+        yield name, sum(by_name.get(part, 0) for part in parts)
+
+
+def assumptions(estimate: Estimate) -> Assumptions | None:
+    """What was assumed because nobody said: the stack, what it decided, what of that is unchecked, and other stacks."""
+    if estimate.process is None:
+        return None
+    settings = estimate.settings
+    peaks = peaks_by_stack(settings)
+    rows = tuple(
+        StackRow(stacks()[name].label, gib_text(peak), name == settings.stack, to_query(settings.varied(stack=name)))
+        for name, peak in peaks.items()
+    )
+    low, high = (gib_text(each) for each in (min(peaks.values()), max(peaks.values()))) if peaks else ("", "")
+    spread = f"Across these trainers and releases the same settings take {low} to {high} GiB." if low != high else ""
+    return Assumptions(stack_of(settings).label, assumed_text(estimate), spread, unchecked(estimate), rows)
+
+
+def assumed_text(estimate: Estimate) -> str:
+    """Which stack is assumed and what it decided, in a sentence; nothing where the accounting knows no stacks."""
+    if estimate.process is None:
+        return ""
+    return f"Counted as {stack_of(estimate.settings).label} runs it: {_decided_text(policy(estimate.settings))}."
+
+
+def unchecked(estimate: Estimate) -> tuple[str, ...]:
+    """What the number rests on that was only read in code, not checked by a recorded run."""
+    if estimate.process is None:
+        return ()
+    of_stack = stack_of(estimate.settings).unchecked
+    facts = (words.DECISIONS[name] for name in policy(estimate.settings).assumed if name in of_stack)
+    return tuple(dict.fromkeys((*facts, *step.unchecked(estimate.settings))))
+
+
+def unchecked_text(estimate: Estimate) -> str:
+    """The same in a sentence."""
+    names = unchecked(estimate)
+    return f"Read in the trainer’s code, not yet checked by a recorded run: {', '.join(names)}." if names else ""
+
+
+def _decided_text(decided: Policy) -> str:
+    """The decisions that matter most, in words."""
+    autocast = " under autocast" if decided.autocast else ""
+    precision = f"FP32{autocast}" if decided.trainable_precision == "mixed-bf16" else "BF16"
+    loss = words.value_text("loss", decided.loss)
+    optimizer = words.value_text("optimizer", decided.optimizer)
+    return f"trained parameters in {precision}; optimizer {optimizer}; loss: {loss[0].lower()}{loss[1:]}"
