@@ -6,7 +6,9 @@ from js import document
 
 from vramplan.catalogue import defaults
 from vramplan.errors import FieldError
-from vramplan.fields import BY_NAME, FIELDS, Choice, Field, range_text
+from vramplan.fields import BY_NAME, FIELDS
+from vramplan.kinds import Choice, Field
+from vramplan.limits import range_text
 from vramplan.targets import named_parts
 from pyscript.views.form import (
     OWN_LIST,

@@ -10,7 +10,8 @@ from vramplan.catalogue import defaults
 from vramplan.checks import check
 from vramplan.compare import counted_or_why
 from vramplan.errors import FieldError, NotExpressible, SettingsError
-from vramplan.fields import BY_NAME, Targets, applying
+from vramplan.fields import BY_NAME, applying
+from vramplan.kinds import Targets
 from vramplan.ledger import Estimate
 from vramplan.link import read_query, texts_to_query
 from vramplan.nvidia_smi import read_used

@@ -7,7 +7,8 @@ import pytest
 
 from vramplan import accounts, report, words
 from vramplan.accountings import estimate
-from vramplan.fields import BY_NAME, FIELDS, Choice
+from vramplan.fields import BY_NAME, FIELDS
+from vramplan.kinds import Choice
 from vramplan.settings import Settings, parse
 from vramplan.stacks import stacks
 

@@ -193,7 +193,8 @@ def assumed_text(estimate: Estimate) -> str:
     """Which stack is assumed and what it decided, in a sentence; nothing where the accounting knows no stacks."""
     if estimate.process is None:
         return ""
-    return f"Counted as {stack_of(estimate.settings).label} runs it: {_decided_text(policy(estimate.settings))}."
+    told = f"Counted as {stack_of(estimate.settings).label} runs it: {_decided_text(policy(estimate.settings))}."
+    return f"{told} {words.WRITTEN_OUT}" if step.writes_attention_out(estimate.settings) else told
 
 
 def unchecked(estimate: Estimate) -> tuple[str, ...]:

@@ -6,15 +6,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from vramplan.errors import FieldError
-from vramplan.fields import (
-    FIELDS,
-    Choice,
-    Field,
-    Targets,
-    WholeNumber,
-    decimal_limits,
-    limits,
-)
+from vramplan.fields import FIELDS
+from vramplan.kinds import Choice, Field, Targets, WholeNumber
+from vramplan.limits import decimal_limits, limits
 from vramplan.targets import named_parts, normal_text
 from vramplan.units import UNIT_LABELS, convert_amount, count_text, plain_decimal
 

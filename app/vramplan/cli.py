@@ -15,7 +15,9 @@ from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.compare import compare
 from vramplan.curve import curve
 from vramplan.errors import NotExpressible, SettingsError
-from vramplan.fields import FIELDS, SECTIONS, Choice, ExactDecimal, Field, Targets, range_text
+from vramplan.fields import FIELDS, SECTIONS
+from vramplan.kinds import Choice, ExactDecimal, Field, Targets
+from vramplan.limits import range_text
 from vramplan.fit import fit, longest_sequence
 from vramplan.ledger import Estimate
 from vramplan.link import read_query, to_query, unused_notices

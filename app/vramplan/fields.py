@@ -3,136 +3,36 @@
 Parsing, checking, the form, the flags and the keys of a link all come from this table.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Mapping
 
 from vramplan.catalogue import CUSTOM, cards, gpu_classes, presets
 from vramplan.constants import FIXED_ALLOWANCE_BYTES
+from vramplan.kinds import (
+    Choice,
+    ExactDecimal,
+    Field,
+    Kind,
+    Option,
+    Targets,
+    WholeNumber,
+    counting_steps,
+    planning,
+    with_adapters,
+    with_custom_budget,
+    with_custom_model,
+    with_named_card,
+    with_quantized_base,
+    with_step_adapters,
+)
 from vramplan.stacks import stacks
 from vramplan.targets import EVERYTHING
-from vramplan.units import GIB, UNIT_LABELS, convert_amount, count_text, gib_text
+from vramplan.units import GIB, UNIT_LABELS, gib_text
 
 MAX_CUSTOM_SEQUENCE_LENGTH = 131_072
 """Longest sequence a custom decoder is estimated for, in tokens: that of the Llama presets."""
 
 MIN_BUDGET_GIB, MAX_BUDGET_GIB = 1, 2_048
 """Accepted custom budget per GPU, in GiB."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """One choice of a setting: its value in links and flags, its label, and a hint where the label does not say enough."""
-
-    value: str
-    label: str
-    hint: str = ""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A setting that takes one of a few values."""
-
-    options: tuple[Option, ...]
-
-
-@dataclass(frozen=True)
-class WholeNumber:
-    """A setting that takes a whole number in a closed range; `model_caps`: the model's own limit may be lower."""
-
-    minimum: int
-    maximum: int
-    unit: str = ""
-    model_caps: bool = False
-
-
-@dataclass(frozen=True)
-class ExactDecimal:
-    """A setting that takes a plain decimal, kept exactly as typed, in a closed range.
-
-    The range is in `unit`, or in GiB where `unit_field` names the setting that holds the unit it is typed in.
-    """
-
-    minimum: str
-    maximum: str
-    unit: str = ""
-    unit_field: str = ""
-
-
-@dataclass(frozen=True)
-class Targets:
-    """A setting that takes one of a few named sets of linear maps, or a comma list of `parts`."""
-
-    options: tuple[Option, ...]
-    parts: tuple[str, ...]
-
-
-Kind = Choice | WholeNumber | ExactDecimal | Targets
-
-
-def always(values: Mapping[str, object]) -> bool:
-    """Applies whatever else is chosen."""
-    return True
-
-
-def with_custom_model(values: Mapping[str, object]) -> bool:
-    """Applies when the dimensions are typed in."""
-    return values.get("model") == CUSTOM
-
-
-def with_adapters(values: Mapping[str, object]) -> bool:
-    """Applies when low-rank adapters are trained."""
-    return values.get("method") in ("lora", "qlora")
-
-
-def with_quantized_base(values: Mapping[str, object]) -> bool:
-    """Applies when a quantised base is counted tensor by tensor."""
-    return counting_steps(values) and values.get("method") == "qlora"
-
-
-def with_step_adapters(values: Mapping[str, object]) -> bool:
-    """Applies when adapters are counted tensor by tensor."""
-    return counting_steps(values) and with_adapters(values)
-
-
-def counting_steps(values: Mapping[str, object]) -> bool:
-    """Applies when the accounting follows the tensors of a training step."""
-    return values.get("accounting") == "step"
-
-
-def planning(values: Mapping[str, object]) -> bool:
-    """Applies when the accounting is the planning formula."""
-    return values.get("accounting") == "planning"
-
-
-def with_named_card(values: Mapping[str, object]) -> bool:
-    """Applies when the memory is what a driver reports for a card."""
-    return values.get("gpu") in cards()
-
-
-def with_custom_budget(values: Mapping[str, object]) -> bool:
-    """Applies when the memory budget is typed in."""
-    return values.get("gpu") == CUSTOM
-
-
-@dataclass(frozen=True)
-class Field:
-    """One setting.
-
-    name: key in Python, links and (with dashes) flags. section: group it is shown in. applies: from the values chosen
-    so far. governed_by: the setting that decides whether it applies. condition: the same in words. kept: a valid value
-    is kept while it does not apply, because a comparison still uses it.
-    """
-
-    name: str
-    kind: Kind
-    label: str
-    hint: str
-    section: str
-    applies: Callable[[Mapping[str, object]], bool] = always
-    governed_by: str = ""
-    condition: str = ""
-    kept: bool = False
 
 
 SECTIONS = {
@@ -515,35 +415,3 @@ BY_NAME = {field.name: field for field in FIELDS}
 def applying(values: Mapping[str, object]) -> set[str]:
     """Names of the fields that apply, given the values chosen."""
     return {field.name for field in FIELDS if field.applies(values)}
-
-
-def max_sequence_length(values: Mapping[str, object]) -> int:
-    """Longest sequence length for the chosen model, in tokens."""
-    preset = presets().get(str(values.get("model")))
-    return preset.max_sequence_length if preset else MAX_CUSTOM_SEQUENCE_LENGTH
-
-
-def limits(field: Field, values: Mapping[str, object]) -> tuple[int, int]:
-    """Smallest and largest whole number a WholeNumber field takes, given the other values."""
-    maximum = max_sequence_length(values) if field.kind.model_caps else field.kind.maximum
-    return field.kind.minimum, maximum
-
-
-def decimal_limits(field: Field, values: Mapping[str, object]) -> tuple[Decimal, Decimal, str]:
-    """Smallest and largest decimal an ExactDecimal field takes, and their unit, given the other values."""
-    low, high, unit = Decimal(field.kind.minimum), Decimal(field.kind.maximum), field.kind.unit
-    if not field.kind.unit_field:
-        return low, high, unit
-    typed_in = values.get(field.kind.unit_field)
-    typed_in = typed_in if typed_in in UNIT_LABELS else "gib"
-    low, high = (convert_amount(amount=limit, from_unit="gib", to_unit=typed_in) for limit in (low, high))
-    return low, high, UNIT_LABELS[typed_in]
-
-
-def range_text(field: Field, values: Mapping[str, object]) -> str:
-    """What a number field takes, in short: '1 to 131,072 tokens'."""
-    if isinstance(field.kind, WholeNumber):
-        minimum, maximum = limits(field, values)
-        return f"{count_text(minimum)} to {count_text(maximum)} {field.kind.unit}".strip()
-    low, high, unit = decimal_limits(field, values)
-    return f"{low:,f} to {high:,f} {unit}".strip()

@@ -10,7 +10,8 @@ from vramplan.architecture import Architecture
 from vramplan.catalogue import CUSTOM, DEFAULT_CONTEXT_BYTES, DIMENSIONS, TRAITS, cards, defaults, gpu_classes, presets
 from vramplan.checks import MAX_TYPED_LENGTH, Checked, Value, check, converted_budget
 from vramplan.errors import SettingsError
-from vramplan.fields import BY_NAME, FIELDS, max_sequence_length
+from vramplan.fields import BY_NAME, FIELDS
+from vramplan.limits import max_sequence_length
 from vramplan.targets import named_parts
 
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from vramplan.catalogue import cards, gpu_classes, presets
 from vramplan.checks import Value
-from vramplan.fields import BY_NAME, Choice, Option, Targets
+from vramplan.fields import BY_NAME
+from vramplan.kinds import Choice, Option, Targets
 from vramplan.settings import as_text
 from vramplan.stacks import stacks
 from vramplan.units import count_text, counted, gib_text, plain_decimal
@@ -64,6 +65,11 @@ OWN_LABELS = {
 
 OWN_TERM_LABELS = {"planning": {"active_layer": "Recomputed layer", "logits": "Logits"}}
 """The same for terms."""
+
+WRITTEN_OUT = (
+    "Without autocast no fused kernel takes FP32 queries with grouped heads, so attention stores the scores of every pair of tokens."
+)
+"""Why a run with a memory-efficient kernel has scores in its memory."""
 
 VERDICTS = {"yes": "Fits", "likely": "Likely fits", "unlikely": "Unlikely to fit", "no": "Does not fit"}
 """What each verdict is called."""

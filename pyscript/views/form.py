@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from vramplan.catalogue import TRAITS
-from vramplan.fields import FIELDS, SECTIONS, Choice, ExactDecimal, Field, Option, Targets, range_text
+from vramplan.fields import FIELDS, SECTIONS
+from vramplan.kinds import Choice, ExactDecimal, Field, Option, Targets
+from vramplan.limits import range_text
 from vramplan.words import option_groups
 from pyscript.tree import Child, Element, h
 

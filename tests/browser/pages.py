@@ -9,7 +9,8 @@ from playwright.sync_api import expect
 
 from vramplan import accounts, report
 from vramplan.catalogue import TRAITS
-from vramplan.fields import BY_NAME, Choice, Targets
+from vramplan.fields import BY_NAME
+from vramplan.kinds import Choice, Targets
 
 READY_MS = 60_000
 NAMED_PROBLEMS = 3

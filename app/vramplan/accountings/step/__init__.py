@@ -8,7 +8,7 @@ from functools import partial
 
 from vramplan.accountings.step import confidence
 from vramplan.accountings.step.bands import process_band, reserved_band
-from vramplan.accountings.step.build import structure
+from vramplan.accountings.step.build import MATH, structure
 from vramplan.accountings.step.describe import holdings, terms
 from vramplan.accountings.step.moments import LAST, LOSS, Step, step_of
 from vramplan.ledger import LIKELY, YES, Band, Estimate, Moment, Parameters, verdict
@@ -58,6 +58,11 @@ def fits(settings: Settings) -> bool:
     _, process = _bands(settings, step, tokens, length)
     budget = settings.budget_bytes
     return verdict(usable=budget - settings.context_bytes, budget=budget, peak=peak, process=process) in (YES, LIKELY)
+
+
+def writes_attention_out(settings: Settings) -> bool:
+    """Whether an efficient kernel was asked for, but no such kernel takes the run's types."""
+    return structure(settings).attention == MATH
 
 
 def unchecked(settings: Settings) -> tuple[str, ...]:

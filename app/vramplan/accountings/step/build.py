@@ -6,6 +6,9 @@ from vramplan.errors import NotExpressible
 from vramplan.policy import Policy, policy, stack_of
 from vramplan.settings import Settings
 
+MATH = "math"
+"""PyTorch's own attention, which no setting names: what is left where no kernel takes the inputs."""
+
 FEWEST_SORTED_TOKENS = 3_072
 """Tokens up to which the embedding's backward adds rows one by one. Source: torch 2.13.0, ATen/native/cuda/Embedding.cu,
 embedding_dense_backward_cuda."""
@@ -77,4 +80,4 @@ def _attention(settings: Settings, chosen: Policy) -> str:
         return "efficient-repeated"
     in_float32 = chosen.base_precision == "fp32" or (settings.method == "qlora" and chosen.kbit_preparation != "none")
     grouped = shape.num_kv_heads != shape.num_attention_heads
-    return "math" if in_float32 and grouped and not chosen.autocast else "efficient"
+    return MATH if in_float32 and grouped and not chosen.autocast else "efficient"

@@ -1,0 +1,121 @@
+"""The kinds of settings there are: what each takes, and when it applies."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from vramplan.catalogue import CUSTOM, cards
+
+
+@dataclass(frozen=True)
+class Option:
+    """One choice of a setting: its value in links and flags, its label, and a hint where the label does not say enough."""
+
+    value: str
+    label: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting that takes one of a few values."""
+
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True)
+class WholeNumber:
+    """A setting that takes a whole number in a closed range; `model_caps`: the model's own limit may be lower."""
+
+    minimum: int
+    maximum: int
+    unit: str = ""
+    model_caps: bool = False
+
+
+@dataclass(frozen=True)
+class ExactDecimal:
+    """A setting that takes a plain decimal, kept exactly as typed, in a closed range.
+
+    The range is in `unit`, or in GiB where `unit_field` names the setting that holds the unit it is typed in.
+    """
+
+    minimum: str
+    maximum: str
+    unit: str = ""
+    unit_field: str = ""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """A setting that takes one of a few named sets of linear maps, or a comma list of `parts`."""
+
+    options: tuple[Option, ...]
+    parts: tuple[str, ...]
+
+
+Kind = Choice | WholeNumber | ExactDecimal | Targets
+
+
+def always(values: Mapping[str, object]) -> bool:
+    """Applies whatever else is chosen."""
+    return True
+
+
+def with_custom_model(values: Mapping[str, object]) -> bool:
+    """Applies when the dimensions are typed in."""
+    return values.get("model") == CUSTOM
+
+
+def with_adapters(values: Mapping[str, object]) -> bool:
+    """Applies when low-rank adapters are trained."""
+    return values.get("method") in ("lora", "qlora")
+
+
+def with_quantized_base(values: Mapping[str, object]) -> bool:
+    """Applies when a quantised base is counted tensor by tensor."""
+    return counting_steps(values) and values.get("method") == "qlora"
+
+
+def with_step_adapters(values: Mapping[str, object]) -> bool:
+    """Applies when adapters are counted tensor by tensor."""
+    return counting_steps(values) and with_adapters(values)
+
+
+def counting_steps(values: Mapping[str, object]) -> bool:
+    """Applies when the accounting follows the tensors of a training step."""
+    return values.get("accounting") == "step"
+
+
+def planning(values: Mapping[str, object]) -> bool:
+    """Applies when the accounting is the planning formula."""
+    return values.get("accounting") == "planning"
+
+
+def with_named_card(values: Mapping[str, object]) -> bool:
+    """Applies when the memory is what a driver reports for a card."""
+    return values.get("gpu") in cards()
+
+
+def with_custom_budget(values: Mapping[str, object]) -> bool:
+    """Applies when the memory budget is typed in."""
+    return values.get("gpu") == CUSTOM
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting.
+
+    name: key in Python, links and (with dashes) flags. section: group it is shown in. applies: from the values chosen
+    so far. governed_by: the setting that decides whether it applies. condition: the same in words. kept: a valid value
+    is kept while it does not apply, because a comparison still uses it.
+    """
+
+    name: str
+    kind: Kind
+    label: str
+    hint: str
+    section: str
+    applies: Callable[[Mapping[str, object]], bool] = always
+    governed_by: str = ""
+    condition: str = ""
+    kept: bool = False
