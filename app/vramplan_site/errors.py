@@ -105,18 +105,15 @@ def _group(accounting: str, kind: str, name: str, points: list[Point]) -> Group:
     errors = sorted(point.error for point in points)
     absolute = sorted(abs(error) for error in errors)
     return Group(
-        accounting, kind, name, len(errors), _rounded(median(errors)), _rounded(_tenth(errors)), _rounded(errors[0]),
-        _rounded(errors[-1]), _rounded(median(absolute)), _rounded(_ninetieth(absolute)),
+        accounting, kind, name, len(errors), _rounded(median(errors)), _rounded(_deciles(errors)[0]), _rounded(errors[0]),
+        _rounded(errors[-1]), _rounded(median(absolute)), _rounded(_deciles(absolute)[-1]),
         _rounded(sum(error < -published.FAR for error in errors) / len(errors)),
     )
 
 
-def _tenth(ordered: list[float]) -> float:
-    return quantiles(ordered, n=10, method="inclusive")[0] if len(ordered) > 1 else ordered[0]
-
-
-def _ninetieth(ordered: list[float]) -> float:
-    return quantiles(ordered, n=10, method="inclusive")[-1] if len(ordered) > 1 else ordered[0]
+def _deciles(ordered: list[float]) -> list[float]:
+    """The nine deciles; of a single value, that value."""
+    return quantiles(ordered, n=10, method="inclusive") if len(ordered) > 1 else ordered
 
 
 def _rounded(share: float) -> float:

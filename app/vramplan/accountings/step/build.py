@@ -1,6 +1,6 @@
 """From the settings of a run to the structure of its step."""
 
-from vramplan.accountings.step.head import LOSSES, loss_rows
+from vramplan.accountings.step.head import loss_rows
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.errors import NotExpressible
 from vramplan.policy import Policy, policy, stack_of
@@ -24,8 +24,9 @@ def structure(settings: Settings) -> Structure:
     base, prepared = SIZES[chosen.base_precision], settings.method == "qlora"
     norms = SINGLE if chosen.kbit_preparation in ("all", "norms") else base
     rest = SINGLE if chosen.kbit_preparation == "all" else base
-    loss = chosen.loss + {"logits": f"-{chosen.logits_release}", "triton": f"-{chosen.logits_release}", "chunked": f"-{chosen.chunked_release}"}.get(chosen.loss, "")
-    _must_be_countable(settings, chosen, loss)
+    release = {"logits": chosen.logits_release, "triton": chosen.logits_release, "chunked": chosen.chunked_release}.get(chosen.loss)
+    loss = f"{chosen.loss}-{release}" if release else chosen.loss
+    _must_be_countable(settings, chosen)
     tokens = settings.micro_batch * settings.sequence_length
     return Structure(
         shape=shape,
@@ -57,14 +58,12 @@ def structure(settings: Settings) -> Structure:
     )
 
 
-def _must_be_countable(settings: Settings, chosen: Policy, loss: str) -> None:
+def _must_be_countable(settings: Settings, chosen: Policy) -> None:
     """Say which setting this accounting has no tensors for."""
-    if loss == "fused-linear" and "fused_linear_refused" in stack_of(settings).facts and stack_of(settings)["fused_linear_refused"]:
+    if chosen.loss == "fused-linear" and "fused_linear_refused" in stack_of(settings).facts and stack_of(settings)["fused_linear_refused"]:
         raise NotExpressible("loss", f"{stack_of(settings).label} refuses Liger’s fused loss; choose another loss, or another stack.")
     if chosen.loss in ("fused-linear", "chunked", "tiled") and settings.trains_adapters and "lm_head" in settings.targets:
         raise NotExpressible("adapter_targets", "An adapter on lm_head needs the logits themselves; choose the loss “Logits kept”, or leave lm_head out.")
-    if loss not in LOSSES:
-        raise NotExpressible("loss", f"The loss {loss} is not counted.")
 
 
 def _attention(settings: Settings, chosen: Policy) -> str:

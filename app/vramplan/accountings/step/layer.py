@@ -10,9 +10,8 @@ from vramplan.accountings.step.operations import (
     multiply,
     norm,
     projection,
-    scale,
 )
-from vramplan.accountings.step.structure import HALF, SINGLE, Structure
+from vramplan.accountings.step.structure import Structure
 from vramplan.accountings.step.tape import Tape, Tensor
 
 

@@ -97,13 +97,13 @@ def linear(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: 
     if run.autocast:
         x = cast(tape, x, HALF, f"{name}: 16-bit input")
     saves = (x,) if trained else ()
-    gradient_scratch, scratch = 0, ()
+    gradient_scratch = 0
     if run.autocast and weight_size == SINGLE:
         saves = (*saves, Tensor(f"{name}: 16-bit weight", values, HALF, FIXED))
         gradient_scratch = HALF * values if trained else 0
     output = Tensor(f"{name}: output", width_out, x.itemsize)
     gradient = weight_size * values if trained else 0
-    return tape.add(name, (x,), output, saves=saves, scratch=scratch, gradient=gradient, gradient_scratch=gradient_scratch)
+    return tape.add(name, (x,), output, saves=saves, gradient=gradient, gradient_scratch=gradient_scratch)
 
 
 def quantized_linear(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: str) -> Tensor:
