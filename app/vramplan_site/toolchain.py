@@ -197,11 +197,11 @@ def chromium() -> str | None:
         return given
     debian = Path("/etc/debian_version").exists() and shutil.which("apt-get")
     if debian and os.geteuid() == 0:
-        say("Installing Debian's chromium …")
-        fix = "apt-get could not install chromium; check the network connection and run this again."
+        say("Installing Debian's chromium-headless-shell …")
+        fix = "apt-get could not install chromium-headless-shell; check the network connection and run this again."
         quiet = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
         run(["apt-get", "update"], fix=fix, env=quiet)
-        run(["apt-get", "install", "-y", "--no-install-recommends", "chromium"], fix=fix, env=quiet)
+        run(["apt-get", "install", "-y", "--no-install-recommends", "chromium-headless-shell"], fix=fix, env=quiet)
         if found := system_chromium():
             return found
     run(
@@ -212,8 +212,8 @@ def chromium() -> str | None:
 
 
 def system_chromium() -> str | None:
-    """The first Chromium or Chrome on the search path."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    """The first Chromium or Chrome on the search path; the one made for running without a window before the others."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     return next(filter(None, map(shutil.which, names)), None)
 
 

@@ -158,7 +158,10 @@ def shared_visit(browser, site):
 
 @pytest.fixture
 def calculator(shared_visit):
-    """The file's page with the opening configuration, wide, nothing open."""
+    """The file's page with the opening configuration, wide, nothing open; a new tab if the old one no longer draws."""
+    if not shared_visit.calculator.draws():
+        shared_visit.calculator.page.close()
+        shared_visit.calculator = shared_visit.open()
     page = shared_visit.calculator
     page.start_again(WIDE)
     yield page

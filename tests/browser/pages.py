@@ -13,6 +13,10 @@ from vramplan.fields import BY_NAME
 from vramplan.kinds import Choice, Targets
 
 READY_MS = 60_000
+DRAWN = """() => new Promise(done => {
+    setTimeout(() => done(false), 10_000);
+    requestAnimationFrame(() => requestAnimationFrame(() => done(true)));
+})"""
 NAMED_PROBLEMS = 3
 LISTED_FROM = 4
 
@@ -41,6 +45,10 @@ class Calculator:
         self.root.evaluate(
             "query => { history.pushState(null, '', location.pathname + query); dispatchEvent(new PopStateEvent('popstate')); }", query
         )
+
+    def draws(self):
+        """Whether the browser still draws this tab; Chromium without a window can stop, and then nothing can be clicked."""
+        return self.root.evaluate(DRAWN)
 
     def start_again(self, size):
         """Back to how the page opens, from whatever an earlier test left."""

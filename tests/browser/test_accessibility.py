@@ -113,6 +113,7 @@ def findings(page, sizes=(WIDE, TABLET, PHONE), context=BUT_EVIDENCE):
             found[size["width"], "sideways"] = sideways
         if size != TABLET:
             found[size["width"], "light"] = page.root.evaluate(AXE, [context, {}])
+        if size == WIDE:
             page.page.emulate_media(color_scheme="dark")
             found[size["width"], "dark"] = page.root.evaluate(AXE, [context, COLOURS_ONLY])
             page.page.emulate_media(color_scheme="light")
