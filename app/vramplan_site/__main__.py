@@ -34,13 +34,17 @@ def port_number(text: str) -> int:
     raise argparse.ArgumentTypeError(f"must be a number from 1 to 65535, not {text!r}")
 
 
+IN_PARALLEL = ("-n", "2", "--dist", "loadfile")
+"""pytest-xdist: two processes, each with whole files of tests, since a browser tab is shared by the tests of a file."""
+
+
 def run_tests(arguments: list[str]) -> int:
     """Run pytest, with a Chromium for the browser tests, and return its exit code."""
     toolchain.axe_path()
     environment = dict(os.environ)
     if chromium := toolchain.chromium():
         environment["VRAMPLAN_CHROMIUM"] = chromium
-    return toolchain.hand_over([sys.executable, "-m", "pytest", *arguments], cwd=toolchain.ROOT, env=environment)
+    return toolchain.hand_over([sys.executable, "-m", "pytest", *IN_PARALLEL, *arguments], cwd=toolchain.ROOT, env=environment)
 
 
 if __name__ == "__main__":
