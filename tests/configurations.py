@@ -6,7 +6,7 @@ from the package under test). Not here: assertions, formulas.
 
 import random
 
-from oracle import PRESETS, TRAITS
+from oracle import KINDS, NORM_VECTORS, PRESETS, TRAITS
 
 GPU_CLASSES = (8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 141, 180, 192, 288)
 CARDS = ("rtx-4090", "rtx-3090", "rtx-5090", "rtx-4080", "rtx-4070", "rtx-3080-10gb", "rtx-3060-12gb", "rtx-4060-8gb", "rtx-a4000",
@@ -25,6 +25,8 @@ CHOICES = {
     "model": (*PRESETS, "custom"),
     "tied_embeddings": YES_NO,
     **dict.fromkeys(TRAITS, YES_NO),
+    "norm": tuple(NORM_VECTORS),
+    "activation": ("fused", "gelu-new", "relu", "relu-squared"),
     "method": ("full", "lora", "qlora"),
     "quantization": ("nf4-double", "nf4", "int8", "gptq", "gptq-ungrouped", "awq"),
     "kbit_preparation": ("stack", "all", "norms", "none"),
@@ -49,7 +51,7 @@ COUNTED = {
     "step": {**CHOICES, "accounting": ("step",), "adapter_targets": TARGETS},
     "planning": {
         "accounting": ("planning",),
-        **{name: CHOICES[name] for name in ("model", "tied_embeddings", *TRAITS, "method", "budget_unit", "checkpointing", "attention_kernel")},
+        **{name: CHOICES[name] for name in ("model", "tied_embeddings", *TRAITS, *KINDS, "method", "budget_unit", "checkpointing", "attention_kernel")},
         "adapter_targets": ("attention", "all-linear"),
         "gpu": (*map(str, GPU_CLASSES), "custom"),
         "trainable_precision": ("mixed-bf16", "pure-bf16"),
@@ -66,6 +68,7 @@ WHOLE = {
     "intermediate_size": (1, 1_048_576),
     "vocab_size": (1, 4_194_304),
     "sliding_window": (0, 131_072),
+    "learned_positions": (0, 1_048_576),
     "rank": (1, 256),
     "replicas": (1, 128),
     "sequence_length": (1, 131_072),
@@ -78,7 +81,11 @@ DECIMAL = {
 }
 DIMENSION_KEYS = ("hidden_size", "num_layers", "num_attention_heads", "num_kv_heads", "head_dim", "intermediate_size",
                   "vocab_size", "tied_embeddings")
-TRAIT_KEYS = (*TRAITS, "sliding_window")
+TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projections", "scaled_embeddings", "attention_softcap",
+              "logit_softcap", "sliding_window", "plain_mlp", "norm", "parallel_blocks", "shared_norm", "norms_after",
+              "wide_query_key_norms", "output_biases", "mlp_biases", "head_bias", "learned_positions", "embedding_norm",
+              "fused_gate_up", "activation", "scaled_residual", "residual_dropout", "embedding_dropout", "partial_rotary", "alibi",
+              "broadcast_heads")
 FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas", "other_processes",
                "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision", "optimizer", "loss",
@@ -99,7 +106,7 @@ OPENINGS = {"step": OPENING, "planning": PLANNING}
 SMALL_DECODER = {
     "model": "custom", "hidden_size": "64", "num_layers": "3", "num_attention_heads": "6", "num_kv_heads": "2",
     "head_dim": "12", "intermediate_size": "200", "vocab_size": "1000", "tied_embeddings": "false",
-    **dict.fromkeys(TRAITS, "false"), "sliding_window": "0",
+    **dict.fromkeys(TRAITS, "false"), **KINDS, "sliding_window": "0", "learned_positions": "0",
 }
 CUSTOM = {**PLANNING, **SMALL_DECODER, "gpu": "custom", "budget": "20", "budget_unit": "gib"}
 CUSTOM_STEP = {**CUSTOM, "accounting": "step", "trainable_precision": "stack"}
@@ -109,6 +116,10 @@ def reading(name):
     """A valid configuration in which this setting is read."""
     if name in ("activation_multiplier", "extra_allowance"):
         return CUSTOM
+    if name == "shared_norm":
+        return {**CUSTOM_STEP, "parallel_blocks": "true"}
+    if name == "broadcast_heads":
+        return {**CUSTOM_STEP, "num_kv_heads": "1"}
     return {**CUSTOM_STEP, "gpu": "t4"} if name == "other_processes" else CUSTOM_STEP
 
 
@@ -128,13 +139,16 @@ def whole_text(generator, limits, upto=None):
 def random_configuration(generator, accounting="planning"):
     """One valid configuration that the accounting can count: any model or dimensions, any choice, any number within its limits."""
     chosen = {name: generator.choice(options) for name, options in COUNTED[accounting].items()}
+    chosen["model"] = generator.choice([chosen["model"], "custom"])  # as often as all presets together
     if chosen["model"] == "custom":
         chosen |= {name: whole_text(generator, WHOLE[name]) for name in DIMENSION_KEYS if name in WHOLE}
         heads = int(chosen["num_attention_heads"])
         chosen["num_kv_heads"] = str(generator.choice([k for k in range(1, heads + 1) if heads % k == 0]))
-        chosen["sliding_window"] = generator.choice(["0", whole_text(generator, WHOLE["sliding_window"])])
+        for name in ("sliding_window", "learned_positions"):
+            chosen[name] = generator.choice(["0", whole_text(generator, WHOLE[name])])
+        chosen = possible(chosen)
     else:
-        for name in ("tied_embeddings", *TRAITS):
+        for name in ("tied_embeddings", *TRAITS, *KINDS):
             del chosen[name]
     for name in ("rank", "replicas", "micro_batch", "gradient_accumulation_steps"):
         chosen[name] = whole_text(generator, WHOLE[name])
@@ -152,6 +166,28 @@ def random_configuration(generator, accounting="planning"):
     multiplier = decimal_text(generator, 1, 3, 4)
     chosen["activation_multiplier"] = generator.choice(["0.25", "0.3", "0.7", "1", "1.1", "3.3", "4", multiplier])
     chosen["extra_allowance"] = generator.choice(["0", "0.1", "0.3", "128", decimal_text(generator, 0, 127, 4)])
+    return chosen
+
+
+# What takes another trait's place, by that trait: a decoder has one of the two.
+INSTEAD = {
+    "extra_norms": ("shared_norm", "norms_after"), "shared_norm": ("norms_after",), "query_key_norms": ("wide_query_key_norms",),
+    "plain_mlp": ("fused_gate_up",), "fused_projections": ("fused_gate_up",), "alibi": ("partial_rotary",),
+}
+
+
+def possible(chosen):
+    """The same decoder without the traits that go with none of its others; one norm per layer only with
+    parallel blocks, a broadcast head only where there is one, and one kind of position."""
+    chosen = dict(chosen)
+    if chosen["parallel_blocks"] == "false":
+        chosen["shared_norm"] = "false"
+    if chosen["num_kv_heads"] != "1":
+        chosen["broadcast_heads"] = "false"
+    if chosen["learned_positions"] != "0":
+        chosen |= {"alibi": "false", "partial_rotary": "false"}
+    for name, others in INSTEAD.items():
+        chosen |= dict.fromkeys(others, "false") if chosen[name] == "true" else {}
     return chosen
 
 

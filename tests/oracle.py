@@ -7,46 +7,39 @@ numpy array of exact Python integers or fractions, one entry per configuration. 
 
 from fractions import Fraction
 import math
+from pathlib import Path
+import tomllib
 
 import numpy as np
 
 ROUND_UP = np.frompyfunc(math.ceil, 1, 1)
 ROUND_DOWN = np.frompyfunc(math.floor, 1, 1)
 
-# Dimensions as published in each model's config.json, with the traits that add parameters: an RMSNorm on each query and
-# key head, two more norms in each layer, biases on query, key and value.
+# Dimensions and traits as a model states them: TRAITS it has or not, KINDS that are one of several (here with what a
+# Llama has), TABLES that are a number of rows.
 DIMENSIONS = ("hidden_size", "num_layers", "num_attention_heads", "num_kv_heads", "head_dim", "intermediate_size", "vocab_size")
 TRAITS = ("query_key_norms", "extra_norms", "query_biases", "fused_projections", "scaled_embeddings", "attention_softcap",
-          "logit_softcap")
+          "logit_softcap", "plain_mlp", "parallel_blocks", "shared_norm", "norms_after", "wide_query_key_norms", "output_biases",
+          "mlp_biases", "head_bias", "embedding_norm", "fused_gate_up", "scaled_residual", "residual_dropout", "embedding_dropout",
+          "partial_rotary", "alibi", "broadcast_heads")
+KINDS = {"norm": "rms", "activation": "fused"}
+TABLES = ("learned_positions",)
+
+# Vectors of parameters of a norm: a weight, and a bias.
+NORM_VECTORS = {"rms": 1, "rms-cast": 1, "layer": 2, "layer-half": 2, "layer-no-bias": 1, "layer-plain": 0}
 
 
-def preset(*shape, cap, tied=True, **traits):
-    return {**dict(zip(DIMENSIONS, shape, strict=True)), **dict.fromkeys(TRAITS, False), **traits, "tied": tied, "cap": cap}
+def preset(entry):
+    """A model of the data file: its dimensions, the traits it does not mention absent."""
+    traits = {name: entry.get(name, False) for name in TRAITS}
+    traits |= {name: entry.get(name, usual) for name, usual in KINDS.items()} | {name: entry.get(name, 0) for name in TABLES}
+    return {**{name: entry[name] for name in DIMENSIONS}, **traits, "tied": entry["tied_embeddings"], "cap": entry["max_sequence_length"]}
 
 
-PRESETS = {
-    "llama-3.2-1b": preset(2048, 16, 32, 8, 64, 8192, 128256, cap=131072),
-    "llama-3.2-3b": preset(3072, 28, 24, 8, 128, 8192, 128256, cap=131072),
-    "llama-3.1-8b": preset(4096, 32, 32, 8, 128, 14336, 128256, tied=False, cap=131072),
-    "qwen3-8b": preset(4096, 36, 32, 8, 128, 12288, 151936, tied=False, cap=32768, query_key_norms=True),
-    "llama-2-7b": preset(4096, 32, 32, 32, 128, 11008, 32000, tied=False, cap=4096),
-    "mistral-7b-v0.1": preset(4096, 32, 32, 8, 128, 14336, 32000, tied=False, cap=32768),
-    "mistral-7b-v0.3": preset(4096, 32, 32, 8, 128, 14336, 32768, tied=False, cap=32768),
-    "qwen2.5-0.5b": preset(896, 24, 14, 2, 64, 4864, 151936, cap=32768, query_biases=True),
-    "qwen2.5-1.5b": preset(1536, 28, 12, 2, 128, 8960, 151936, cap=32768, query_biases=True),
-    "qwen2.5-7b": preset(3584, 28, 28, 4, 128, 18944, 152064, tied=False, cap=131072, query_biases=True),
-    "qwen3-0.6b": preset(1024, 28, 16, 8, 128, 3072, 151936, cap=32768, query_key_norms=True),
-    "qwen3-1.7b": preset(2048, 28, 16, 8, 128, 6144, 151936, cap=32768, query_key_norms=True),
-    "qwen3-4b": preset(2560, 36, 32, 8, 128, 9728, 151936, cap=32768, query_key_norms=True),
-    "gemma-2-2b": preset(2304, 26, 8, 4, 256, 9216, 256000, cap=8192, extra_norms=True),
-    "gemma-3-1b": preset(1152, 26, 4, 1, 256, 6912, 262144, cap=32768, query_key_norms=True, extra_norms=True),
-    "phi-3.5-mini": preset(3072, 32, 32, 32, 96, 8192, 32064, tied=False, cap=131072),
-    "smollm2-135m": preset(576, 30, 9, 3, 64, 1536, 49152, cap=8192),
-    "smollm2-360m": preset(960, 32, 15, 5, 64, 2560, 49152, cap=8192),
-    "smollm2-1.7b": preset(2048, 24, 32, 32, 64, 8192, 49152, cap=8192),
-    "granite-3.0-2b": preset(2048, 40, 32, 8, 64, 8192, 49155, cap=4096),
-    "phi-4-mini": preset(3072, 32, 24, 8, 128, 8192, 200064, cap=131072),
-}
+# The dimensions are data, not arithmetic: read, not typed again. What they come to is checked in test_models.py, against
+# the parameters counted with each model's own class.
+MODELS = Path(__file__).resolve().parent.parent / "app/vramplan/data/models.toml"
+PRESETS = {name: preset(entry) for name, entry in tomllib.loads(MODELS.read_text(encoding="utf-8")).items()}
 
 # Bytes saved for the backward pass per element of one (batch, sequence, hidden) tensor, tensor by tensor
 # (Korthikanti and others 2022, section 4.1; one-byte entries are dropout masks).
@@ -76,14 +69,18 @@ def columns(configurations):
     shapes = [PRESETS.get(c["model"]) or typed_shape(c) for c in configurations]
     for name in DIMENSIONS:
         table[name] = column([int(s[name]) for s in shapes])
-    for name in ("tied", "query_key_norms", "extra_norms", "query_biases"):
+    for name in ("tied", *TRAITS, *KINDS):
         table[name] = column([s[name] for s in shapes])
+    for name in TABLES:
+        table[name] = column([int(s[name]) for s in shapes])
     return table
 
 
 def typed_shape(configuration):
     """A custom model: its dimensions and traits as typed, the traits it does not mention absent."""
     traits = {name: configuration.get(name) == "true" for name in TRAITS}
+    traits |= {name: configuration.get(name, usual) for name, usual in KINDS.items()}
+    traits |= {name: configuration.get(name, "0") for name in TABLES}
     return {**configuration, **traits, "tied": configuration["tied_embeddings"] == "true"}
 
 
@@ -95,13 +92,36 @@ def budget_bytes(configuration):
     return math.floor(Fraction(configuration["budget"]) * unit)
 
 
+def has(t, name):
+    return t[name].astype(bool)
+
+
 def layer_matrices(t):
-    """Shapes (out, in) of the seven weight matrices of one decoder layer."""
+    """Shapes (out, in) of the weight matrices of one decoder layer; a plain MLP has none for a gate."""
     hidden, inner = t["hidden_size"], t["intermediate_size"]
     queries = t["num_attention_heads"] * t["head_dim"]
     keys = t["num_kv_heads"] * t["head_dim"]
     attention = {"q_proj": (queries, hidden), "k_proj": (keys, hidden), "v_proj": (keys, hidden), "o_proj": (hidden, queries)}
-    return attention, {"gate_proj": (inner, hidden), "up_proj": (inner, hidden), "down_proj": (hidden, inner)}
+    gate = (np.where(has(t, "plain_mlp"), 0, inner), np.where(has(t, "plain_mlp"), 0, hidden))
+    return attention, {"gate_proj": gate, "up_proj": (inner, hidden), "down_proj": (hidden, inner)}
+
+
+def small_parameters(t):
+    """Parameters that are no matrix of a layer and no embedding: of all layers, then beside them; and their parts, by the
+    letters of the planning formula."""
+    hidden, width = t["hidden_size"], t["head_dim"]
+    attention, mlp = layer_matrices(t)
+    vectors = column([NORM_VECTORS[kind] for kind in t["norm"]])
+    norms = np.where(has(t, "shared_norm"), 1, np.where(has(t, "extra_norms"), 2 + 2, 1 + 1))
+    on_heads = np.where(has(t, "query_key_norms"), width + width, 0)
+    on_all = np.where(has(t, "wide_query_key_norms"), attention["q_proj"][0] + attention["k_proj"][0], 0)
+    biased = {"query_biases": ("q_proj", "k_proj", "v_proj"), "output_biases": ("o_proj",), "mlp_biases": tuple(mlp)}
+    matrices = attention | mlp
+    biases = sum(np.where(has(t, trait), sum(matrices[name][0] for name in names), 0) for trait, names in biased.items())
+    ends = np.where(has(t, "embedding_norm"), vectors + vectors, vectors) * hidden
+    others = ends + t["learned_positions"] * hidden + np.where(has(t, "head_bias"), t["vocab_size"], 0)
+    return {"w": vectors * norms, "epsilon": vectors * (on_heads + on_all), "b": biases, "f": others,
+            "h": np.where(has(t, "plain_mlp"), 2, 3)}
 
 
 def size(shapes):
@@ -113,16 +133,12 @@ def parameters(t):
     attention, mlp = layer_matrices(t)
     layers = t["num_layers"]
     dense = layers * size([*attention.values(), *mlp.values()])
-    trait = {name: t[name].astype(bool) for name in ("query_key_norms", "extra_norms", "query_biases")}
-    before = after = t["hidden_size"] + t["hidden_size"]  # of attention and of the MLP
-    norms_of_a_layer = before + np.where(trait["extra_norms"], after, 0)
-    norms_of_a_layer = norms_of_a_layer + np.where(trait["query_key_norms"], t["head_dim"] + t["head_dim"], 0)
-    biases_of_a_layer = np.where(trait["query_biases"], sum(attention[name][0] for name in ("q_proj", "k_proj", "v_proj")), 0)
+    small = small_parameters(t)
     embedding = t["vocab_size"] * t["hidden_size"]
     output = np.where(t["tied"].astype(bool), 0, embedding)
-    others = embedding + output + layers * (norms_of_a_layer + biases_of_a_layer) + t["hidden_size"]
+    others = embedding + output + layers * (small["w"] * t["hidden_size"] + small["epsilon"] + small["b"]) + small["f"]
 
-    def pairs(matrices):  # A is (rank, in), B is (out, rank)
+    def pairs(matrices):  # A is (rank, in), B is (out, rank); a matrix that is not there has neither
         return size([shape for out, in_ in matrices.values() for shape in ((t["rank"], in_), (out, t["rank"]))])
 
     adapters = layers * (pairs(attention) + np.where(t["adapter_targets"] == "all-linear", pairs(mlp), 0))
@@ -146,7 +162,7 @@ def ledger(configurations):
     boundary = 2 * tokens * t["hidden_size"]
     one_layer = (ATTENTION_LINEAR + MLP_LINEAR + LAYER_NORMS) * tokens * t["hidden_size"]
     one_layer = one_layer + np.where(t["attention_kernel"] == "eager", ATTENTION_QUADRATIC * scores, 0)
-    projections = np.where(t["adapter_targets"] == "all-linear", 7, 4)
+    projections = np.where(t["adapter_targets"] == "all-linear", 4 + small_parameters(t)["h"], 4)
     inner_activations = 2 * tokens * t["rank"] * projections * np.where(checkpointed, 1, layers)
     attention, mlp = layer_matrices(t)
     largest_matrix = np.maximum.reduce([rows * cols for rows, cols in [*attention.values(), *mlp.values()]])

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from hypothesis import settings as hypothesis_settings, strategies as st
 
-from configurations import CARDS, CHOICES, COUNTED, FIELD_ORDER, OPENINGS, SMALL_DECODER, WHOLE, countable
-from oracle import PRESETS, TRAITS
+from configurations import CARDS, CHOICES, COUNTED, FIELD_ORDER, OPENINGS, SMALL_DECODER, WHOLE, countable, possible
+from oracle import KINDS, PRESETS, TRAITS
 
 hypothesis_settings.register_profile("vramplan", deadline=None, derandomize=True, max_examples=80)
 
@@ -30,10 +30,10 @@ def configurations(draw, accounting=None, model=None, small=False):
     `small` keeps the peak near the budgets so that both outcomes occur.
     """
     accounting = accounting or draw(st.sampled_from(list(COUNTED)))
-    of_a_custom_one = ("tied_embeddings", *TRAITS)
+    of_a_custom_one = ("tied_embeddings", *TRAITS, *KINDS)
     options = {name: values for name, values in COUNTED[accounting].items() if name not in ("model", "budget_unit", *of_a_custom_one)}
     chosen = {name: draw(st.sampled_from(values)) for name, values in options.items()}
-    chosen["model"] = model or draw(st.sampled_from(CHOICES["model"]))
+    chosen["model"] = model or draw(st.one_of(st.sampled_from(CHOICES["model"]), st.just("custom")))
     if chosen["model"] == "custom":
         dimensions = ("hidden_size", "num_layers", "num_attention_heads", "head_dim", "intermediate_size", "vocab_size")
         chosen |= {name: draw(whole(name, upto=64 if small else None)) for name in dimensions}
@@ -41,7 +41,8 @@ def configurations(draw, accounting=None, model=None, small=False):
         divisors = [k for k in range(1, heads + 1) if heads % k == 0]
         chosen["num_kv_heads"] = str(draw(st.sampled_from(divisors)))
         chosen |= {name: draw(st.sampled_from(CHOICES[name])) for name in of_a_custom_one}
-        chosen["sliding_window"] = draw(whole("sliding_window"))
+        chosen |= {name: draw(whole(name)) for name in ("sliding_window", "learned_positions")}
+        chosen = possible(chosen)
     cap = PRESETS[chosen["model"]]["cap"] if chosen["model"] in PRESETS else 131_072
     chosen["sequence_length"] = draw(whole("sequence_length", upto=min(cap, 4096) if small else cap))
     chosen["micro_batch"] = draw(whole("micro_batch", upto=8 if small else None))

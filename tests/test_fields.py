@@ -123,7 +123,7 @@ def test_the_decimal_limits_themselves_are_valid(name):
 @pytest.mark.parametrize("name", CHOICES)
 def test_every_option_is_valid(name):
     for option in CHOICES[name]:
-        typed = {**reading(name), "budget": "20", name: option}
+        typed = {**reading(name), "budget": "20", "sequence_length": "1024", name: option}
         value = getattr(parse(typed), name)
         assert value == {"true": True, "false": False}.get(option, option)
 
@@ -141,6 +141,40 @@ def test_kv_heads_must_divide_heads(heads, kv_heads):
     found = errors({**CUSTOM, "num_attention_heads": heads, "num_kv_heads": kv_heads})
     assert [error.field for error in found] == ["num_kv_heads"]
     assert "divide" in found[0].message and says(found[0].message, heads) and says(found[0].message, kv_heads)
+
+
+# Traits that no decoder has together: the field that is complained about first, then what it goes with or against.
+CONTRADICTIONS = [
+    ({"shared_norm": "true"}, "shared_norm", ("One norm per layer", "Parallel attention and MLP")),
+    ({"shared_norm": "true", "parallel_blocks": "true", "extra_norms": "true"}, "shared_norm", ("One norm per layer", "Four norms per layer")),
+    ({"norms_after": "true", "extra_norms": "true"}, "norms_after", ("Norms after the blocks", "Four norms per layer")),
+    ({"norms_after": "true", "shared_norm": "true", "parallel_blocks": "true"}, "norms_after", ("Norms after the blocks", "One norm per layer")),
+    ({"wide_query_key_norms": "true", "query_key_norms": "true"}, "wide_query_key_norms", ("Norms over all heads", "Query/key norms")),
+    ({"fused_gate_up": "true", "plain_mlp": "true"}, "fused_gate_up", ("Fused gate and up", "Plain MLP")),
+    ({"fused_gate_up": "true", "fused_projections": "true"}, "fused_gate_up", ("Fused gate and up", "Fused projections")),
+    ({"partial_rotary": "true", "alibi": "true"}, "partial_rotary", ("Rotary on part of a head", "Alibi")),
+    ({"partial_rotary": "true", "learned_positions": "1024"}, "partial_rotary", ("Rotary on part of a head", "Learned positions")),
+    ({"alibi": "true", "learned_positions": "1024"}, "alibi", ("Alibi", "Learned positions")),
+    ({"broadcast_heads": "true", "num_kv_heads": "2"}, "broadcast_heads", ("Broadcast key/value head", "“2”")),
+    ({"plain_mlp": "true", "adapter_targets": "gate", "method": "lora"}, "adapter_targets", ("Adapter targets", "Plain MLP")),
+]
+
+
+@pytest.mark.parametrize(("traits", "field", "named"), CONTRADICTIONS)
+def test_traits_that_contradict_each_other_are_refused_by_one_sentence(traits, field, named):
+    found = errors({**CUSTOM_STEP, **traits})
+    assert [error.field for error in found] == [field]
+    assert all(name in found[0].message for name in named)
+
+
+def test_a_trait_that_contradicts_two_others_is_complained_about_once():
+    typed = {**CUSTOM_STEP, "norms_after": "true", "extra_norms": "true", "shared_norm": "true", "parallel_blocks": "true"}
+    assert [error.field for error in errors(typed)] == ["shared_norm", "norms_after"]
+
+
+def test_what_a_plain_mlp_lacks_is_no_contradiction_beside_other_targets_or_without_adapters():
+    for changes in ({"adapter_targets": "gate,up"}, {"adapter_targets": "gate", "method": "full"}):
+        assert parse({**CUSTOM_STEP, "method": "lora", "plain_mlp": "true", **changes}).plain_mlp
 
 
 def test_bad_heads_are_not_blamed_on_kv_heads():

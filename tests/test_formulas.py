@@ -22,6 +22,7 @@ SYMBOLS = set(FORMULAS["symbols"]) - {"source", "date"}
 CONFIGURATIONS = [PLANNING, {**PLANNING, "method": "full"}, {**PLANNING, "method": "lora"}, *random_configurations(200, seed=7)]
 COUNTED = oracle.ledger(CONFIGURATIONS)
 TABLE = oracle.columns(CONFIGURATIONS)
+SMALL = oracle.small_parameters(TABLE)
 
 
 class Exact(ast.NodeTransformer):
@@ -43,8 +44,7 @@ def inputs(index):
     return {
         "H": row["hidden_size"], "L": row["num_layers"], "n": row["num_attention_heads"], "k": row["num_kv_heads"],
         "d": row["head_dim"], "M": row["intermediate_size"], "V": row["vocab_size"], "t": 1 if row["tied"] else 2,
-        "epsilon": 1 if row["query_key_norms"] else 0, "w": 4 if row["extra_norms"] else 2,
-        "b": (row["num_attention_heads"] + 2 * row["num_kv_heads"]) * row["head_dim"] if row["query_biases"] else 0, "r": row["rank"], "B": row["micro_batch"], "S": row["sequence_length"],
+        **{letter: counts[index] for letter, counts in SMALL.items()}, "r": row["rank"], "B": row["micro_batch"], "S": row["sequence_length"],
         "G": int(typed["gradient_accumulation_steps"]), "N": int(typed["replicas"]), "E": row["extra_allowance"],
         "alpha": row["activation_multiplier"], "C": Fraction(row["budget_bytes"], 2**30),
     }

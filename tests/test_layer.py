@@ -61,9 +61,78 @@ SAVED = {
 }
 
 
+# The same in 16 bits and trained, by what makes a decoder another kind than Llama, which keeps H=16, Q=4, K=4, M=8, A=4, one=8.
+PLAIN = {"plain_mlp": "true"}
+KINDS = {
+    # float32 input 4H, mean and deviation 8, twice; a float32 output is cast for each of q, k, v, gate, up 5·2H
+    "LayerNorm": ({"norm": "layer"}, dict(H=18, Q=4, K=4, M=8, A=4, one=16)),
+    # the 16-bit input and output, 2H each, twice
+    "LayerNorm in 16 bits": ({"norm": "layer-half"}, dict(H=8, Q=4, K=4, M=8, A=4, one=16)),
+    # float32 input 4H and a 16-bit output 2H, twice
+    "LayerNorm without parameters": ({"norm": "layer-plain"}, dict(H=12, Q=4, K=4, M=8, A=4, one=16)),
+    # float32 differences from the mean 2·4H, their normalised form 4H, output 2H, a root 4, twice
+    "LayerNorm written out": ({"norm": "layer-no-bias"}, dict(H=28, Q=4, K=4, M=8, A=4, one=8)),
+    # four norms with float32 input 4H and float32 normalised values 4H; the outputs of two are inputs 2·2H
+    "four norms": ({"extra_norms": "true"}, dict(H=36, Q=4, K=4, M=8, A=4, one=16)),
+    # ... with 16-bit normalised values 2H
+    "four norms, cast first": ({"extra_norms": "true", "norm": "rms-cast"}, dict(H=28, Q=4, K=4, M=8, A=4, one=16)),
+    # the inputs of the maps are the residual stream 2·2H; two norms with float32 input 4H and normalised values 4H
+    "norms after the blocks": ({"norms_after": "true"}, dict(H=20, Q=4, K=4, M=8, A=4, one=8)),
+    # float32 input 4, normalised values 2 of all queries and of all keys, a root 4 each
+    "norms over all heads": ({"wide_query_key_norms": "true"}, dict(H=16, Q=10, K=10, M=8, A=4, one=16)),
+    "parallel blocks": ({"parallel_blocks": "true"}, dict(H=16, Q=4, K=4, M=8, A=4, one=8)),
+    # one norm: input 4H, normalised values 2H, output 2H, a root 4
+    "parallel blocks with one norm": ({"parallel_blocks": "true", "shared_norm": "true"}, dict(H=8, Q=4, K=4, M=8, A=4, one=4)),
+    # the input of the activation, and of down
+    "plain MLP": (PLAIN, dict(H=16, Q=4, K=4, M=4, A=4, one=8)),
+    # the output of ReLU is the input of down
+    "plain MLP with ReLU": ({**PLAIN, "activation": "relu"}, dict(H=16, Q=4, K=4, M=2, A=4, one=8)),
+    # the output of ReLU 2M, in float32 4M, and a 16-bit copy of its square 2M
+    "plain MLP with squared ReLU": ({**PLAIN, "activation": "relu-squared"}, dict(H=16, Q=4, K=4, M=8, A=4, one=8)),
+    # half of the input 2M, the input, its tanh and 1 + tanh in float32 3·4M, the product in 16 bits 2M
+    "plain MLP with GELU written out": ({**PLAIN, "activation": "gelu-new"}, dict(H=16, Q=4, K=4, M=16, A=4, one=8)),
+    # gate and up whole 4M, the activated gate 2M, the product 2M
+    "fused gate and up": ({"fused_gate_up": "true"}, dict(H=16, Q=4, K=4, M=8, A=4, one=8)),
+    # one map for q, k, v, of which nothing is turned: 2Q + 4K
+    "learned positions, fused heads": ({"learned_positions": "9000", "fused_projections": "true", **PLAIN}, dict(H=16, Q=4, K=4, M=4, A=4, one=8)),
+    # attention's output once as the kernel gives it, once as o takes it
+    "rotary positions on a part": ({"partial_rotary": "true"}, dict(H=16, Q=6, K=4, M=8, A=4, one=8)),
+    # a mask of H for each block
+    "residual dropout": ({"residual_dropout": "true"}, dict(H=18, Q=4, K=4, M=8, A=4, one=8)),
+    "scaled residual": ({"scaled_residual": "true"}, dict(H=16, Q=4, K=4, M=8, A=4, one=8)),
+    "biases": ({"output_biases": "true", "mlp_biases": "true", "head_bias": "true"}, dict(H=16, Q=4, K=4, M=8, A=4, one=8)),
+}
+SAVED |= {f"full 16-bit, {kind}": ({**FULL, **traits}, table) for kind, (traits, table) in KINDS.items()}
+
+
 @pytest.mark.parametrize(("changes", "table"), SAVED.values(), ids=SAVED)
 def test_bytes_a_layer_keeps_per_token(changes, table):
     assert decoder_layer(run(**changes), external_input=False).saved()[TOKENS] == counted(**table)
+
+
+@pytest.mark.parametrize("name", ["LayerNorm", "norms after the blocks", "parallel blocks with one norm", "plain MLP with GELU written out"])
+@pytest.mark.parametrize("checkpointing", ["none", "full"])
+def test_everything_a_layer_saves_is_gone_when_its_backward_pass_has_ended(name, checkpointing):
+    tape = decoder_layer(run(**FULL, **KINDS[name][0], checkpointing=checkpointing), external_input=False)
+    last, _ = tape.backward()[-1]
+    assert last[TOKENS] < tape.saved()[TOKENS] / 2 < max(amount[TOKENS] for amount, _ in tape.backward())
+
+
+def test_residual_streams_that_are_float32():
+    """LayerNorm runs in float32 under autocast; a quantised map gives its input's type back, a norm after a block its own."""
+    layer, after = {"norm": "layer"}, {"norm": "layer", "norms_after": "true"}
+    assert [residual_size(run(**FULL, **traits)) for traits in (layer, after, {**layer, "embedding_norm": "true"})] == [2, 4, 4]
+    sizes = [residual_size(run(**{**QLORA, "kbit_preparation": "none", "base_precision": "bf16"}, norm=norm)) for norm in ("rms", "layer", "layer-half", "layer-plain")]
+    assert sizes == [2, 4, 2, 2]
+
+
+def test_added_distances_and_a_broadcast_head_write_the_scores_out():
+    one = {"broadcast_heads": "true", "num_kv_heads": "1"}
+    assert [run(**traits).attention for traits in ({}, {"alibi": "true"}, one)] == ["efficient", "eager", "math"]
+    assert run(**one, attention_kernel="eager").attention == "eager"
+    # scores in 16 bits, and queries, keys and values of every head
+    tape = decoder_layer(run(**FULL, **one), external_input=False)
+    assert (tape.saved()[PAIRS], tape.saved()[TOKENS]) == (2 * LETTERS["A"], counted(H=16, Q=8, M=8, one=8))
 
 
 # Weights in float32 under autocast leave a 16-bit copy for each use; H·Q and so on are products of the letters above.

@@ -4,23 +4,31 @@ Belongs here: bars on the recorded traces, moment by moment, and that every trac
 which is tests/traced and needs PyTorch.
 """
 
+from dataclasses import asdict, fields
 import importlib
 from math import inf
+from pathlib import Path
 from statistics import median, quantiles
+import tomllib
 
 import pytest
 
 from vramplan.accountings import step
 from vramplan.accountings.step import confidence
 from vramplan.accountings.step.moments import forget
+from vramplan.catalogue import DIMENSIONS, TRAITS, presets
 from vramplan.compare import counted_or_why
 from vramplan.errors import NotExpressible
+from vramplan.fields import BY_NAME
+from vramplan.kinds import Choice
 from vramplan.policy import _decided
 from vramplan.stacks import Fact, stacks
 from vramplan_site.errors import comparable_bytes
 from vramplan_site.recorded import traced
 
 RUNS = traced()
+SHAPES = tomllib.loads((Path(__file__).parent / "traced/shapes.toml").read_text(encoding="utf-8"))
+OTHER_KINDS = [name for name, shape in SHAPES.items() if "traits" in shape]
 MEDIAN_BAR, NINETIETH_BAR, UNDER_BAR = 0.005, 0.02, -0.03  # shares of the traced peak
 NOTICED = 1e-5  # change of a peak, as a share, that counts as noticed
 
@@ -38,9 +46,33 @@ ERRORS = errors(RUNS)
 
 
 def test_there_are_enough_traces_of_enough_models():
-    assert len(RUNS) >= 300
-    assert len({run.settings.model for run in RUNS}) >= 12
+    assert len(RUNS) >= 450
+    assert len({run.settings.architecture for run in RUNS}) >= 30
     assert {run.settings.method for run in RUNS} == {"full", "lora", "qlora"}
+
+
+@pytest.mark.parametrize("trait", TRAITS)
+def test_every_trait_of_a_decoder_is_in_some_trace(trait):
+    kind = BY_NAME[trait].kind
+    found = {getattr(run.settings.architecture, trait) for run in RUNS}
+    options = {option.value for option in kind.options} if isinstance(kind, Choice) else set()
+    assert len(found) >= 2 and (options <= {"true", "false"} or found == options)
+
+
+NAMED = [name for name in OTHER_KINDS if name in presets()]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_preset_has_the_traits_its_model_was_traced_with(name):
+    shape, known = SHAPES[name], presets()[name].architecture
+    usual = {field.name: field.default for field in fields(known)}
+    assert asdict(known) == usual | {dimension: shape[dimension] for dimension in DIMENSIONS} | shape["traits"]
+
+
+@pytest.mark.parametrize("name", OTHER_KINDS)
+def test_every_other_kind_of_decoder_is_within_the_bars_by_itself(name):
+    mine = [abs(error) for run, error in zip(RUNS, ERRORS, strict=True) if run.id.startswith(f"{name}_")]
+    assert len(mine) >= 8 and median(mine) <= MEDIAN_BAR and quantiles(mine, n=10)[-1] <= NINETIETH_BAR
 
 
 def test_every_trace_can_be_counted():

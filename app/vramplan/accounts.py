@@ -194,7 +194,16 @@ def assumed_text(estimate: Estimate) -> str:
     if estimate.process is None:
         return ""
     told = f"Counted as {stack_of(estimate.settings).label} runs it: {_decided_text(policy(estimate.settings))}."
-    return f"{told} {words.WRITTEN_OUT}" if step.writes_attention_out(estimate.settings) else told
+    return f"{told} {_why_written_out(estimate.settings)}".rstrip()
+
+
+def _why_written_out(settings: Settings) -> str:
+    """Why scores are stored though another kernel was asked for; nothing where they are not."""
+    if settings.architecture.alibi and settings.attention_kernel != "eager":
+        return words.DISTANCES_ADDED
+    if settings.architecture.broadcast_heads and settings.attention_kernel != "eager":
+        return words.HEADS_BROADCAST
+    return words.WRITTEN_OUT if step.writes_attention_out(settings) else ""
 
 
 def unchecked(estimate: Estimate) -> tuple[str, ...]:

@@ -12,19 +12,39 @@ ATTENTION_PROJECTIONS = 4
 MLP_PROJECTIONS = 3
 """Linear maps of one gated MLP: gate, up, down."""
 
+PLAIN_MLP_PROJECTIONS = 2
+"""Linear maps of one plain MLP: up, down."""
 
 NORMS_WITH_EXTRA = 4
 """Norms of width H in one layer that also has a norm after attention and one after the MLP."""
 
+NORM_VECTORS = {"rms": 1, "rms-cast": 1, "layer": 2, "layer-half": 2, "layer-no-bias": 1, "layer-plain": 0}
+"""Vectors of parameters of one norm: its weight, and its bias. Source: transformers 5.24.0, LlamaRMSNorm, Glm4RMSNorm; torch
+2.13.0, nn.LayerNorm; transformers 5.24.0, NemotronLayerNorm1P, CohereLayerNorm, OlmoLayerNorm."""
+
 
 @dataclass(frozen=True)
 class Architecture:
-    """Dimensions and traits of a dense decoder with gated MLP and RMSNorm.
+    """Dimensions and traits of a dense decoder; without any trait it is one like Llama.
 
-    query_key_norms: a norm on each query and key head. extra_norms: two more norms per layer, after attention and MLP,
-    with weights applied in float32. query_biases: biases on query, key and value. fused_projections: query, key and
-    value are one linear map, gate and up another. scaled_embeddings: they are multiplied by a number. attention_softcap, logit_softcap: scores or logits go through a tanh.
-    sliding_window: tokens that some layers look back, 0 where every layer sees everything.
+    query_key_norms: a norm on each query and key head. wide_query_key_norms: one over all query heads together, and one over
+    all key heads. extra_norms: two more norms per layer, after attention and MLP. norms_after: the two norms come after
+    attention and MLP, not before. norm: the kind of every norm, see NORM_VECTORS. shared_norm: one norm per layer serves
+    attention and MLP. embedding_norm: a norm right after the embedding.
+
+    query_biases: biases on query, key and value. output_biases, mlp_biases, head_bias: on attention's output, on every map of
+    the MLP, on the output head. fused_projections: query, key and value are one linear map, gate and up another.
+    fused_gate_up: only gate and up are one. plain_mlp: two maps, up and down, no gate. activation: what stands between the
+    maps of the MLP. parallel_blocks: attention and MLP both read the layer's input and are added together.
+
+    scaled_embeddings, scaled_residual: embeddings, or outputs of attention and MLP, are multiplied by a number.
+    embedding_dropout, residual_dropout: values of these are dropped in training. attention_softcap, logit_softcap: scores or
+    logits go through a tanh.
+
+    sliding_window: tokens that some layers look back, 0 where every layer sees everything. learned_positions: rows of a table
+    of positions, in place of rotary ones. partial_rotary: rotary positions turn a part of each head. alibi: distances are
+    added to attention's scores, in place of rotary positions. broadcast_heads: the only key and value head goes into attention
+    as it is, for all query heads, which no fused kernel takes.
     """
 
     hidden_size: int
@@ -43,6 +63,25 @@ class Architecture:
     attention_softcap: bool = False
     logit_softcap: bool = False
     sliding_window: int = 0
+    plain_mlp: bool = False
+    norm: str = "rms"
+    parallel_blocks: bool = False
+    shared_norm: bool = False
+    norms_after: bool = False
+    wide_query_key_norms: bool = False
+    output_biases: bool = False
+    mlp_biases: bool = False
+    head_bias: bool = False
+    learned_positions: int = 0
+    embedding_norm: bool = False
+    fused_gate_up: bool = False
+    activation: str = "fused"
+    scaled_residual: bool = False
+    residual_dropout: bool = False
+    embedding_dropout: bool = False
+    partial_rotary: bool = False
+    alibi: bool = False
+    broadcast_heads: bool = False
 
     @property
     def query_width(self) -> int:
@@ -54,18 +93,33 @@ class Architecture:
         """U: width of all key (or value) heads together."""
         return self.num_kv_heads * self.head_dim
 
+    @property
+    def mlp_projections(self) -> int:
+        """Linear maps of one MLP."""
+        return PLAIN_MLP_PROJECTIONS if self.plain_mlp else MLP_PROJECTIONS
+
+    @property
+    def weighs_in_float32(self) -> bool:
+        """Whether an RMSNorm applies its weight before it goes back to the type that came in."""
+        return self.norm == "rms" and (self.extra_norms or self.norms_after)
+
+    @property
+    def norm_vectors(self) -> int:
+        """Vectors of parameters of one norm."""
+        return NORM_VECTORS[self.norm]
+
 
 def linear_parameters(
-    *, num_layers: int, hidden_size: int, query_width: int, kv_width: int, intermediate_size: int
+    *, num_layers: int, hidden_size: int, query_width: int, kv_width: int, intermediate_size: int, mlp_projections: int
 ) -> int:
     """Parameters of the dense linear maps in all layers: the ones a 4-bit base quantizes.
 
-    Shapes per layer: query (Q, H), key (U, H), value (U, H), output (H, Q), gate (M, H), up (M, H), down (H, M).
-    Source: planning formula, D. Not counted: embeddings, output head, norms.
+    Shapes per layer: query (Q, H), key (U, H), value (U, H), output (H, Q), gate (M, H) unless the MLP is plain, up (M, H),
+    down (H, M). Source: planning formula, D. Not counted: embeddings, output head, norms, biases.
     """
     query_and_output = 2 * hidden_size * query_width
     key_and_value = 2 * hidden_size * kv_width
-    mlp = MLP_PROJECTIONS * hidden_size * intermediate_size
+    mlp = mlp_projections * hidden_size * intermediate_size
     return num_layers * (query_and_output + key_and_value + mlp)
 
 
@@ -85,32 +139,64 @@ def embedding_parameters(*, vocab_size: int, hidden_size: int, tied_embeddings: 
     return embedding_matrices(tied_embeddings=tied_embeddings) * vocab_size * hidden_size
 
 
-def norms_per_layer(*, extra_norms: bool) -> int:
-    """Norms of width H in one layer: before attention and MLP, and with `extra_norms` also after each.
+def norms_per_layer(*, extra_norms: bool, shared_norm: bool) -> int:
+    """Norms of width H in one layer: one for attention and one for the MLP, or one that both share, and with `extra_norms`
+    also one after each.
 
-    Source: planning formula, L 2H; transformers 5.24.0, models/gemma2/modeling_gemma2.py, Gemma2DecoderLayer.
+    Source: planning formula, L 2H; transformers 5.24.0, models/gemma2/modeling_gemma2.py, Gemma2DecoderLayer;
+    models/phi/modeling_phi.py, PhiDecoderLayer.
     """
+    if shared_norm:
+        return 1
     return NORMS_WITH_EXTRA if extra_norms else 2
 
 
-def layer_bias_parameters(*, query_width: int, kv_width: int, query_biases: bool) -> int:
-    """Bias values of one layer: query (Q), key (U) and value (U), or none.
-
-    Source: transformers 5.24.0, models/qwen2/modeling_qwen2.py, Qwen2Attention.
-    """
-    return query_width + 2 * kv_width if query_biases else 0
-
-
-def small_parameters(
-    *, num_layers: int, hidden_size: int, head_dim: int, norms: int, biases: int, query_key_norms: bool
+def query_key_norm_parameters(
+    *, head_dim: int, query_width: int, kv_width: int, query_key_norms: bool, wide_query_key_norms: bool, norm_vectors: int
 ) -> int:
-    """Parameters of the norm weights and biases: `norms` (H) per layer, query and key (d) where the model has them,
-    `biases` per layer, and the final norm (H).
+    """Parameters of the norms on queries and keys in one layer: two of width d, or one over all query heads (Q) and one over
+    all key heads (U), or none.
 
-    Source: planning formula, L(2H + 2 epsilon d) + H, for two norms and no biases.
+    Source: planning formula, 2 epsilon d; transformers 5.24.0, models/olmo2/modeling_olmo2.py, Olmo2Attention.
     """
-    query_and_key = 2 * head_dim if query_key_norms else 0
-    return num_layers * (norms * hidden_size + query_and_key + biases) + hidden_size
+    of_heads = 2 * head_dim if query_key_norms else 0
+    over_all = query_width + kv_width if wide_query_key_norms else 0
+    return norm_vectors * (of_heads + over_all)
+
+
+def layer_bias_parameters(
+    *,
+    hidden_size: int,
+    query_width: int,
+    kv_width: int,
+    intermediate_size: int,
+    mlp_projections: int,
+    query_biases: bool,
+    output_biases: bool,
+    mlp_biases: bool,
+) -> int:
+    """Bias values of one layer: query (Q), key (U) and value (U); attention's output (H); gate (M) unless the MLP is plain,
+    up (M) and down (H).
+
+    Source: transformers 5.24.0, models/qwen2/modeling_qwen2.py, Qwen2Attention; models/gpt_neox/modeling_gpt_neox.py.
+    """
+    query_key_value = query_width + 2 * kv_width if query_biases else 0
+    output = hidden_size if output_biases else 0
+    mlp = (mlp_projections - 1) * intermediate_size + hidden_size if mlp_biases else 0
+    return query_key_value + output + mlp
+
+
+def other_parameters(
+    *, hidden_size: int, vocab_size: int, norm_vectors: int, learned_positions: int, embedding_norm: bool, head_bias: bool
+) -> int:
+    """Parameters beside the layers and the (V, H) matrices: final norm and norm of the embedding (H for each vector), table of
+    positions (rows, H), bias of the head (V).
+
+    Source: planning formula, + H; transformers 5.24.0, models/gpt2/modeling_gpt2.py (wpe), models/bloom/modeling_bloom.py
+    (word_embeddings_layernorm), models/gptj/modeling_gptj.py (lm_head).
+    """
+    norms = 2 if embedding_norm else 1
+    return (norms * norm_vectors + learned_positions) * hidden_size + (vocab_size if head_bias else 0)
 
 
 def total_parameters(
@@ -121,39 +207,33 @@ def total_parameters(
     kv_width: int,
     intermediate_size: int,
     vocab_size: int,
-    head_dim: int,
     tied_embeddings: bool,
-    query_key_norms: bool,
+    mlp_projections: int,
     norms: int,
+    query_key_norms: int,
     biases: int,
+    others: int,
 ) -> int:
-    """All parameters of the base model: linear maps, embeddings, norms and biases. Source: planning formula, P."""
-    return (
-        linear_parameters(
-            num_layers=num_layers,
-            hidden_size=hidden_size,
-            query_width=query_width,
-            kv_width=kv_width,
-            intermediate_size=intermediate_size,
-        )
-        + embedding_parameters(vocab_size=vocab_size, hidden_size=hidden_size, tied_embeddings=tied_embeddings)
-        + small_parameters(
-            num_layers=num_layers,
-            hidden_size=hidden_size,
-            head_dim=head_dim,
-            norms=norms,
-            biases=biases,
-            query_key_norms=query_key_norms,
-        )
+    """All parameters of the base model: linear maps, embeddings, and in each layer `norms` vectors (H), `query_key_norms` and
+    `biases` values, and `others` beside the layers. Source: planning formula, P."""
+    linear = linear_parameters(
+        num_layers=num_layers,
+        hidden_size=hidden_size,
+        query_width=query_width,
+        kv_width=kv_width,
+        intermediate_size=intermediate_size,
+        mlp_projections=mlp_projections,
     )
+    embeddings = embedding_parameters(vocab_size=vocab_size, hidden_size=hidden_size, tied_embeddings=tied_embeddings)
+    return linear + embeddings + num_layers * (norms * hidden_size + query_key_norms + biases) + others
 
 
-def adapted_projections(*, mlp_targets: bool) -> int:
+def adapted_projections(*, mlp_targets: bool, mlp_projections: int) -> int:
     """How many projections of a layer get an adapter: those of attention, and with `mlp_targets` those of the MLP.
 
     Source: planning formula, p.
     """
-    return ATTENTION_PROJECTIONS + (MLP_PROJECTIONS if mlp_targets else 0)
+    return ATTENTION_PROJECTIONS + (mlp_projections if mlp_targets else 0)
 
 
 def adapter_parameters(
@@ -164,13 +244,14 @@ def adapter_parameters(
     query_width: int,
     kv_width: int,
     intermediate_size: int,
+    mlp_projections: int,
     mlp_targets: bool,
 ) -> int:
     """Parameters of the low-rank pairs A (r, in) and B (out, r) on every targeted projection of every layer.
 
-    Shapes: query and output in + out = H + Q; key and value H + U; with `mlp_targets` also gate, up, down H + M.
+    Shapes: query and output in + out = H + Q; key and value H + U; with `mlp_targets` also each map of the MLP H + M.
     Source: Hu et al. 2021 (LoRA), section 4.1; planning formula, R.
     """
     attention = 2 * (hidden_size + query_width) + 2 * (hidden_size + kv_width)
-    mlp = MLP_PROJECTIONS * (hidden_size + intermediate_size) if mlp_targets else 0
+    mlp = mlp_projections * (hidden_size + intermediate_size) if mlp_targets else 0
     return rank * num_layers * (attention + mlp)

@@ -19,6 +19,19 @@ MAX_TYPED_LENGTH = 128
 SHOWN_LENGTH = 32
 """Characters of a rejected value that are repeated to the person who sent it."""
 
+EXCLUDING = (
+    ("shared_norm", "extra_norms"),
+    ("norms_after", "extra_norms"),
+    ("norms_after", "shared_norm"),
+    ("wide_query_key_norms", "query_key_norms"),
+    ("fused_gate_up", "plain_mlp"),
+    ("fused_gate_up", "fused_projections"),
+    ("alibi", "learned_positions"),
+    ("partial_rotary", "learned_positions"),
+    ("partial_rotary", "alibi"),
+)
+"""Traits that no decoder has together; the first of two is complained about."""
+
 _WHOLE = re.compile(r"[0-9]+")
 _DECIMAL = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
 
@@ -136,4 +149,25 @@ def _across(values: Mapping[str, Value]) -> list[FieldError]:
             f"Enter a divisor of {count_text(heads)}."
         )
         errors.append(FieldError("num_kv_heads", message))
-    return errors
+    return errors + _contradictions(values)
+
+
+def _contradictions(values: Mapping[str, Value]) -> list[FieldError]:
+    """Complaints about traits of a custom decoder that no decoder can have together, one for each field."""
+    errors = {}
+    for name, other in EXCLUDING:
+        if values.get(name) and values.get(other):
+            errors.setdefault(name, f"{_label(name)} and {_label(other)} exclude each other. Choose one of the two.")
+    if values.get("shared_norm") and not values.get("parallel_blocks", True):
+        message = f"{_label('shared_norm')} goes with {_label('parallel_blocks')} only. Choose both, or neither."
+        errors.setdefault("shared_norm", message)
+    if values.get("broadcast_heads") and values.get("num_kv_heads", 1) > 1:
+        message = f"{_label('broadcast_heads')} goes with one key/value head only; got “{values['num_kv_heads']}”. Enter 1, or choose No."
+        errors["broadcast_heads"] = message
+    if values.get("plain_mlp") and values.get("adapter_targets") == "gate" and values.get("method") != "full":
+        errors["adapter_targets"] = f"Adapter targets must be maps the model has; with {_label('plain_mlp')} there is no gate. Name another map."
+    return [FieldError(name, message) for name, message in errors.items()]
+
+
+def _label(name: str) -> str:
+    return f"“{next(field.label for field in FIELDS if field.name == name)}”"

@@ -31,6 +31,9 @@ from vramplan.units import GIB, UNIT_LABELS, gib_text
 MAX_CUSTOM_SEQUENCE_LENGTH = 131_072
 """Longest sequence a custom decoder is estimated for, in tokens: that of the Llama presets."""
 
+MAX_LEARNED_POSITIONS = 1_048_576
+"""Most rows of a learned position table."""
+
 MIN_BUDGET_GIB, MAX_BUDGET_GIB = 1, 2_048
 """Accepted custom budget per GPU, in GiB."""
 
@@ -85,6 +88,26 @@ AS_THE_STACK = Option("stack", "As the stack", "what the trainer does by itself"
 
 YES_NO = Choice((Option("true", "Yes"), Option("false", "No")))
 
+NORMS = Choice(
+    (
+        Option("rms", "RMSNorm", "as in Llama; after blocks, as in Gemma"),
+        Option("rms-cast", "RMSNorm, cast first", "with norms after blocks, as in GLM 4 and EXAONE 4"),
+        Option("layer", "LayerNorm", "weight and bias"),
+        Option("layer-half", "LayerNorm in 16 bits", "as in Nemotron"),
+        Option("layer-no-bias", "LayerNorm, no bias", "written out, as in Cohere"),
+        Option("layer-plain", "LayerNorm, no weight", "as in OLMo 1"),
+    )
+)
+
+ACTIVATIONS = Choice(
+    (
+        Option("fused", "One operation", "silu, gelu, gelu_pytorch_tanh"),
+        Option("gelu-new", "GELU, written out", "gelu_new, as in GPT-2, GPT-J and Phi-2"),
+        Option("relu", "ReLU", "as in OPT"),
+        Option("relu-squared", "ReLU, squared", "relu2, as in Nemotron"),
+    )
+)
+
 FIELDS: tuple[Field, ...] = (
     Field(
         "accounting",
@@ -99,13 +122,13 @@ FIELDS: tuple[Field, ...] = (
         "method",
     ),
     _step_field("stack", Choice(_stack_options()), "Training stack", "Trainer and release; it decides what is not set below.", "method"),
-    Field("model", Choice(_model_options()), "Model", "A preset, or your own dimensions.", "model"),
+    Field("model", Choice(_model_options()), "Model", "Type to find a preset, or choose Custom for your own dimensions.", "model"),
     _dimension("hidden_size", 1_048_576, "Hidden size", "Width of the residual stream: hidden_size in config.json."),
     _dimension("num_layers", 1_024, "Layers", "Decoder blocks: num_hidden_layers."),
     _dimension("num_attention_heads", 4_096, "Attention heads", "Query heads: num_attention_heads."),
     _dimension("num_kv_heads", 4_096, "Key/value heads", "num_key_value_heads; must divide the attention heads."),
     _dimension("head_dim", 4_096, "Head dimension", "Width of one head; not always hidden size ÷ heads."),
-    _dimension("intermediate_size", 1_048_576, "Intermediate size", "Inner width of the gated MLP: intermediate_size."),
+    _dimension("intermediate_size", 1_048_576, "Intermediate size", "Inner width of the MLP: intermediate_size."),
     _dimension("vocab_size", 4_194_304, "Vocabulary size", "Rows of the embedding table: vocab_size."),
     Field(
         "tied_embeddings",
@@ -130,6 +153,30 @@ FIELDS: tuple[Field, ...] = (
         "sliding_window if some layers use it, else 0.",
         WholeNumber(0, MAX_CUSTOM_SEQUENCE_LENGTH, "tokens"),
     ),
+    _trait("plain_mlp", "Plain MLP", "Two maps, up and down, without a gate, as in GPT-2, Falcon and Nemotron."),
+    _trait("norm", "Kind of norm", "What every norm of the model is.", NORMS),
+    _trait("parallel_blocks", "Parallel attention and MLP", "Both read the layer’s input, as in GPT-NeoX, GPT-J, Phi-2, Falcon and Cohere."),
+    _trait("shared_norm", "One norm per layer", "It serves attention and MLP, as in GPT-J, Phi-2, Falcon 7B and Cohere."),
+    _trait("norms_after", "Norms after the blocks", "After attention and MLP instead of before, as in OLMo 2 and EXAONE 4."),
+    _trait("wide_query_key_norms", "Norms over all heads", "One over all query heads and one over all key heads, as in OLMo 2."),
+    _trait("output_biases", "Output bias of attention", "As in GPT-2, GPT-NeoX, OPT and Phi-2."),
+    _trait("mlp_biases", "MLP biases", "On every map of the MLP: mlp_bias."),
+    _trait("head_bias", "Bias of the output head", "As in GPT-J and Phi-2."),
+    _trait(
+        "learned_positions",
+        "Learned positions",
+        "Rows of a table of positions, as in GPT-2 and OPT; 0 with rotary positions.",
+        WholeNumber(0, MAX_LEARNED_POSITIONS, "rows"),
+    ),
+    _trait("embedding_norm", "Norm after the embedding", "As in BLOOM."),
+    _trait("fused_gate_up", "Fused gate and up", "One gate_up map, but separate query, key and value, as in GLM."),
+    _trait("activation", "Activation", "What stands between the maps of the MLP: hidden_act.", ACTIVATIONS),
+    _trait("scaled_residual", "Scaled residual", "Outputs of attention and MLP times a number, as in Granite and MiniCPM."),
+    _trait("residual_dropout", "Residual dropout", "Dropout on the outputs of attention and MLP, as in GPT-2 and OPT: resid_pdrop, dropout."),
+    _trait("embedding_dropout", "Embedding dropout", "As in GPT-2: embd_pdrop."),
+    _trait("partial_rotary", "Rotary on part of a head", "partial_rotary_factor below 1, as in GPT-NeoX, Phi-2, StableLM, GLM 4 and Nemotron; not in GPT-J."),
+    _trait("alibi", "Alibi", "Distances added to the scores, which are written out, as in BLOOM and MPT."),
+    _trait("broadcast_heads", "Broadcast key/value head", "One for all query heads, which no fused kernel takes, as in Falcon 7B."),
     Field(
         "method",
         Choice(

@@ -71,6 +71,12 @@ WRITTEN_OUT = (
 )
 """Why a run with a memory-efficient kernel has scores in its memory."""
 
+HEADS_BROADCAST = "No fused kernel takes a key/value head that is broadcast, so attention stores the scores of every pair of tokens."
+"""The same for a model that does not call its heads grouped."""
+
+DISTANCES_ADDED = "The model adds distances to attention’s scores, so those of every pair of tokens are stored whatever the kernel."
+"""The same for a model whose library has no other attention."""
+
 VERDICTS = {"yes": "Fits", "likely": "Likely fits", "unlikely": "Unlikely to fit", "no": "Does not fit"}
 """What each verdict is called."""
 

@@ -4,17 +4,21 @@ Belongs here: what a column of those files means as a setting. Not here: errors,
 """
 
 import csv
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from vramplan.catalogue import CUSTOM, DIMENSIONS
 from vramplan.link import read_query
-from vramplan.settings import Settings, parse
+from vramplan.settings import Settings, as_text, parse
 from vramplan.stacks import stacks
 from vramplan.units import GIB
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 TRACED, MEASURED = TESTS / "traced" / "traced.csv", TESTS / "measured" / "runs.csv"
+SHAPES = TESTS / "traced" / "shapes.toml"
 
 LOSSES = {
     "logits": ("trainer-5", "logits"),
@@ -68,7 +72,7 @@ def traced_settings(row: dict[str, str]) -> Settings:
     texts = {
         "stack": stack,
         "loss": "stack" if loss == facts["loss"] else loss,
-        "model": MODELS.get(row["model"], row["model"]),
+        **_model(row["model"]),
         "method": row["method"],
         "optimizer": "adamw" if optimizer == facts["adamw"] else optimizer,
         "attention_kernel": KERNELS[row["attention"]],
@@ -92,6 +96,20 @@ def traced_settings(row: dict[str, str]) -> Settings:
             "kbit_preparation": "stack" if preparation == facts["kbit_preparation"] else preparation,
         }
     return parse(texts)
+
+
+def _model(name: str) -> dict[str, str]:
+    """A preset, or for a traced model whose traits are written beside its shape a custom one."""
+    shape = _shapes()[name]
+    if "traits" not in shape:
+        return {"model": MODELS.get(name, name)}
+    traits = {trait: as_text(value) for trait, value in shape["traits"].items()}
+    return {"model": CUSTOM, **{dimension: as_text(shape[dimension]) for dimension in DIMENSIONS}, **traits}
+
+
+@cache
+def _shapes() -> dict[str, dict]:
+    return tomllib.loads(SHAPES.read_text(encoding="utf-8"))
 
 
 def _precision(recorded: str, by_stack: str) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 Source: torch 2.13.0, aten/src/ATen/native/transformers/attention.cpp, scaled_dot_product_attention: `flash` and
 `expanded` (memory-efficient) call one operation each. aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: a mask or
-fp32 inputs rule flash out, grouped heads (enable_gqa) rule memory-efficient out, and the math kernel with all its S x
-S tensors is left. Under autocast the inputs are cast to bf16 (aten/src/ATen/autocast_mode.h,
+fp32 inputs rule flash out, grouped heads (enable_gqa) rule memory-efficient out, heads that are broadcast without being
+called grouped (Falcon's one key head) rule both out, and the math kernel with all its S x S tensors is left. Under autocast the inputs are cast to bf16 (aten/src/ATen/autocast_mode.h,
 AT_FORALL_LOWER_PRECISION_FP).
 """
 
@@ -37,6 +37,9 @@ def scaled_dot_product_attention(
         dtype = torch.get_autocast_dtype("cuda")
         query, key, value = (tensor.to(dtype) for tensor in (query, key, value))
     half = query.dtype in (torch.bfloat16, torch.float16)
+    broadcast = key.shape[1] != query.shape[1] and not enable_gqa
+    if broadcast:
+        return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)[0]
     if scaled_dot_product_attention.kernel == "flash" and half and attn_mask is None:
         return aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, False, scale=scale)[0]
     if enable_gqa:

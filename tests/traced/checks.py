@@ -34,8 +34,23 @@ PUBLISHED_PARAMETERS = {
     "smollm2-360m": 361_821_120,
     "smollm2-1.7b": 1_711_376_384,
     "granite-3-2b": 2_533_531_648,
+    "gpt2": 124_439_808,
+    "pythia-410m": 405_334_016,
+    "gpt-j-6b": 6_050_882_784,
+    "phi-1.5": 1_418_270_720,
+    "opt-1.3b": 1_315_758_080,
+    "bloom-560m": 559_214_592,
+    "falcon-7b": 6_921_720_704,
+    "stablelm-2-1.6b": 1_644_515_328,
+    "starcoder2-3b": 3_030_371_328,
+    "aya-23-8b": 8_028_033_024,
+    "olmo-1b": 1_176_764_416,
+    "olmo2-1b": 1_484_916_736,
+    "glm4-9b": 9_400_279_040,
+    "minitron-4b": 4_190_509_056,
 }
-"""Elements in each repository's safetensors files (tied heads once), as the model hub shows them."""
+"""Elements in each repository's safetensors files (tied heads once, no buffers), as the model hub or the model card shows
+them; of GPT-J, OPT and Minitron, for which neither does, as counted in their class from the published config.json."""
 
 TOLERANCE = 0.001
 

@@ -20,6 +20,11 @@ MIXED = FULL | {"load_dtype": "fp32"}
 FUSED_LOSS = {"loss": "fused-linear"}
 CHECKPOINTING = ({"checkpointing": "full"}, {"checkpointing": "none"})
 SMALL = ("llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b", "smollm2-360m")
+OTHER_KINDS = tuple(model for model, shape in SHAPES.items() if "traits" in shape)
+WRITES_SCORES_OUT = ("bloom-560m",)
+"""Its only attention (transformers 5.24.0, models/bloom/modeling_bloom.py)."""
+KEEPS_ITS_LINEAR_LAYERS = ("falcon-7b",)
+"""A subclass of nn.Linear is not quantised (transformers 5.24.0, integrations/bitsandbytes.py, replace_with_bnb_linear)."""
 LARGE = ("llama-3.1-8b", "mistral-7b-v0.3", "qwen2.5-7b", "qwen3-8b")
 
 
@@ -37,6 +42,8 @@ def core() -> Iterator[Configuration]:
 def models() -> Iterator[Configuration]:
     """Every model once per method."""
     for model, shape in SHAPES.items():
+        if model in OTHER_KINDS:
+            continue
         place = {"model": model, "attention": "eager" if "attention_softcap" in shape else "flash"}
         yield identify(**MIXED | place, sequence_length=1024)
         yield identify(**LORA | place, targets=ALL_LINEAR, checkpointing="none", sequence_length=2048)
@@ -171,8 +178,28 @@ def large() -> Iterator[Configuration]:
         yield identify(**FULL | FUSED_LOSS | place, optimizer="paged-adamw-8bit", micro_batch=4)
 
 
+def families() -> Iterator[Configuration]:
+    """Decoders of other kinds than Llama's: every method with and without checkpointing, and one row whose peak is a layer."""
+    for model, checkpointing in product((*OTHER_KINDS, "granite-3-2b"), CHECKPOINTING):
+        kernel = {"attention": "eager", "sequence_length": 512} if model in WRITES_SCORES_OUT else {"sequence_length": 1024}
+        place = {"model": model, "micro_batch": 2} | kernel | checkpointing
+        yield identify(**FULL | place)
+        yield identify(**MIXED | place)
+        yield identify(**LORA | place, targets=ALL_LINEAR)
+        if model not in KEEPS_ITS_LINEAR_LAYERS:
+            yield identify(**QLORA | place, targets=ALL_LINEAR)
+        yield identify(**LORA | FUSED_LOSS | place, targets=ATTENTION)
+    for model in ("pythia-410m", "phi-1.5", "stablelm-2-1.6b", "olmo2-1b"):
+        place = {"model": model, "sequence_length": 512}
+        yield identify(**LORA | FUSED_LOSS | place, targets=ALL_LINEAR, attention="eager", checkpointing="none")
+        yield identify(**FULL | FUSED_LOSS | place, autocast="none", checkpointing="none", micro_batch=2)
+        yield identify(**QLORA | {"kbit_preparation": "none"} | place, targets="up,down", micro_batch=4)
+        yield identify(**FULL | place, gradient_accumulation_steps=4, optimizer="adamw-8bit", micro_batch=2)
+
+
 GROUPS = (
     core, models, sizes, ranks, targets, dropouts, optimizers, losses, attentions, precisions, accumulations, large,
+    families,
 )  # fmt: skip
 
 

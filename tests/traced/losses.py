@@ -28,7 +28,7 @@ def forward_with(loss: Callable) -> Callable:
     """A causal model's forward whose loss takes (model, last hidden state, labels, num_items_in_batch)."""
 
     def forward(self, input_ids=None, labels=None, num_items_in_batch=None, **kwargs):
-        outputs = self.model(input_ids=input_ids, use_cache=False, **kwargs)
+        outputs = self.base_model(input_ids=input_ids, use_cache=False, **kwargs)
         value, logits = loss(self, outputs.last_hidden_state, labels, num_items_in_batch)
         return CausalLMOutputWithPast(loss=value, logits=logits)
 
@@ -101,17 +101,17 @@ def triton(model, hidden, labels, num_items_in_batch):
 
 def fused_linear(model, hidden, labels, num_items_in_batch):
     """Liger's fused linear cross entropy, as its model patches call it; no logits are returned."""
-    return fused_linear_cross_entropy(hidden, model.lm_head.weight, labels, num_items_in_batch), None
+    return fused_linear_cross_entropy(hidden, model.get_output_embeddings().weight, labels, num_items_in_batch), None
 
 
 def chunked(model, hidden, labels, num_items_in_batch):
     """trl 1.6 to 1.14's chunked_nll."""
-    return chunked_nll(hidden, model.lm_head.weight, labels, num_items_in_batch), None
+    return chunked_nll(hidden, model.get_output_embeddings().weight, labels, num_items_in_batch), None
 
 
 def tiled(model, hidden, labels, num_items_in_batch):
     """trl 1.15 and later."""
-    return tiled_nll(hidden, model.lm_head.weight, labels, num_items_in_batch), None
+    return tiled_nll(hidden, model.get_output_embeddings().weight, labels, num_items_in_batch), None
 
 
 LOSSES = {

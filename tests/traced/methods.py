@@ -12,7 +12,22 @@ MODULES = {
     "q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "o_proj", "gate": "gate_proj", "up": "up_proj",
     "down": "down_proj", "lm_head": "lm_head", "embed": "embed_tokens",
 }  # fmt: skip
-FUSED_MODULES = MODULES | dict.fromkeys(("q", "k", "v"), "qkv_proj") | dict.fromkeys(("gate", "up"), "gate_up_proj")
+ONE_QKV = dict.fromkeys(("q", "k", "v"), "query_key_value")
+GATE_AND_UP = dict.fromkeys(("gate", "up"), "gate_up_proj")
+H_TO_4H = {"up": "dense_h_to_4h", "down": "dense_4h_to_h"}
+OTHER_MODULES = {
+    "phi3": dict.fromkeys(("q", "k", "v"), "qkv_proj") | GATE_AND_UP,
+    "glm4": GATE_AND_UP,
+    "gpt2": dict.fromkeys(("q", "k", "v"), "c_attn") | {"o": "attn.c_proj", "up": "c_fc", "down": "mlp.c_proj"},
+    "gpt_neox": ONE_QKV | H_TO_4H | {"o": "attention.dense"},
+    "bloom": ONE_QKV | H_TO_4H | {"o": "self_attention.dense"},
+    "falcon": ONE_QKV | H_TO_4H | {"o": "self_attention.dense"},
+    "gptj": {"o": "out_proj", "up": "fc_in", "down": "fc_out"},
+    "opt": {"o": "out_proj", "up": "fc1", "down": "fc2"},
+    "phi": {"o": "dense", "up": "fc1", "down": "fc2"},
+    "starcoder2": {"up": "c_fc", "down": "c_proj"},
+}
+"""What an architecture calls its linear maps where that is not Llama's word. A plain MLP has no gate."""
 
 
 def load_model(configuration: Configuration, num_layers: int | None = None) -> torch.nn.Module:
@@ -29,7 +44,7 @@ def load_model(configuration: Configuration, num_layers: int | None = None) -> t
 
 def add_adapters(model: torch.nn.Module, configuration: Configuration) -> torch.nn.Module:
     """peft's LoRA: adapters in fp32 (peft's default, autocast_adapter_dtype) or in the base weights' dtype."""
-    names = FUSED_MODULES if model.config.model_type == "phi3" else MODULES
+    names = MODULES | OTHER_MODULES.get(model.config.model_type, {})
     lora = LoraConfig(
         r=configuration.rank,
         lora_alpha=2 * configuration.rank,

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.initialization import no_init_weights
+from transformers.models.falcon.modeling_falcon import FalconAttention
 
 SHAPES = tomllib.loads(Path(__file__).with_name("shapes.toml").read_text())
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
@@ -32,7 +33,8 @@ def config_options(shape: dict) -> dict:
         "sliding_window": shape.get("sliding_window"),
         "pad_token_id": None,
     }
-    return options | trait_options(shape)
+    options |= trait_options(shape) | shape.get("options", {})
+    return {name: value for name, value in options.items() if name not in shape.get("derived", ())}
 
 
 def trait_options(shape: dict) -> dict:
@@ -47,6 +49,19 @@ def trait_options(shape: dict) -> dict:
         options["final_logit_softcapping"] = shape["logit_softcap"]
     multipliers = ("embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling")
     return options | {name: shape[name] for name in multipliers if name in shape}
+
+
+def split_heads(self, fused: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Falcon's query, key and value of one fused map, for one key head: a list as an index would become a real CUDA tensor.
+
+    Source: transformers 5.24.0, models/falcon/modeling_falcon.py, FalconAttention._split_heads.
+    """
+    heads = fused.view(*fused.shape[:2], self.num_heads + 2, self.head_dim)
+    one = torch.empty(1, dtype=torch.int64, device="cuda")
+    return heads[..., :-2, :], heads[..., one, :], heads[..., one, :]
+
+
+FalconAttention._split_heads = split_heads
 
 
 def load_base_model(model: str, load_dtype: str, attention: str, num_layers: int | None = None) -> PreTrainedModel:

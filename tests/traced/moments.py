@@ -55,4 +55,4 @@ class Moments:
 
 def decoder_layers(model: torch.nn.Module) -> torch.nn.ModuleList:
     """The list of decoder layers, however many wrappers there are around it."""
-    return next(module for name, module in model.named_modules() if name.split(".")[-1] == "layers")
+    return next(module for name, module in model.named_modules() if name.split(".")[-1] in ("layers", "h"))

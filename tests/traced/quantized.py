@@ -6,6 +6,7 @@ The classes derive from bitsandbytes' own, because peft chooses its adapter clas
 import bitsandbytes
 import torch
 from torch import nn
+from transformers.pytorch_utils import Conv1D
 
 from .kernels import ceil_div
 
@@ -22,7 +23,8 @@ class Linear4bit(bitsandbytes.nn.Linear4bit):
 
     def __init__(self, linear: nn.Linear, nested: bool, nested_code: torch.Tensor) -> None:
         nn.Module.__init__(self)
-        self.in_features, self.out_features, self.bias = linear.in_features, linear.out_features, linear.bias
+        self.in_features, self.out_features = widths(linear)
+        self.bias = linear.bias
         self.compute_dtype, self.nested = torch.bfloat16, nested
         count = linear.weight.numel()
         self.weight = nn.Parameter(torch.empty(ceil_div(count, 2), 1, dtype=torch.uint8, device="meta"), False)
@@ -73,9 +75,10 @@ class Linear8bit(bitsandbytes.nn.Linear8bitLt):
 
     def __init__(self, linear: nn.Linear) -> None:
         nn.Module.__init__(self)
-        self.in_features, self.out_features, self.bias = linear.in_features, linear.out_features, linear.bias
-        self.weight = nn.Parameter(torch.empty(linear.weight.shape, dtype=torch.int8, device="meta"), False)
-        self.scales = nn.Buffer(torch.empty(linear.out_features, device="meta"))
+        self.in_features, self.out_features = widths(linear)
+        self.bias = linear.bias
+        self.weight = nn.Parameter(torch.empty(self.out_features, self.in_features, dtype=torch.int8, device="meta"), False)
+        self.scales = nn.Buffer(torch.empty(self.out_features, device="meta"))
         self.state = bitsandbytes.MatmulLtState()
         self.state.threshold = 6.0
         self.index = None
@@ -119,13 +122,22 @@ def quantise_rows(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.empty_like(half, dtype=torch.int8), scales
 
 
+def widths(linear: nn.Module) -> tuple[int, int]:
+    """(in, out) of a linear layer; GPT-2's keeps its weight the other way round."""
+    if isinstance(linear, Conv1D):
+        return linear.nx, linear.nf
+    return linear.in_features, linear.out_features
+
+
 def quantise(model: nn.Module, quantization: str) -> None:
-    """Replace every linear layer but the head (transformers 5.24.0, quantizers: the output embedding is skipped)."""
+    """Replace every linear layer but the head (transformers 5.24.0, quantizers: the output embedding is skipped;
+    integrations/bitsandbytes.py, replace_with_bnb_linear: subclasses of nn.Linear, such as Falcon's, stay as they are).
+    """
     nested_code = nn.Buffer(torch.empty(NESTED_CODE_LENGTH, device="meta"))
     head = model.get_output_embeddings()
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
-            if type(child) is not nn.Linear or child is head:
+            if type(child) not in (nn.Linear, Conv1D) or child is head:
                 continue
             if quantization == "int8":
                 setattr(parent, name, Linear8bit(child))

@@ -8,12 +8,15 @@ term up to a whole byte once.
 from fractions import Fraction
 
 from vramplan.architecture import (
+    Architecture,
     adapted_projections,
     adapter_parameters,
     embedding_matrices,
     layer_bias_parameters,
     linear_parameters,
     norms_per_layer,
+    other_parameters,
+    query_key_norm_parameters,
     total_parameters,
 )
 from vramplan.constants import (
@@ -253,11 +256,8 @@ def _symbols(settings: Settings) -> Quantities:
         "M": shape.intermediate_size,
         "V": shape.vocab_size,
         "t": embedding_matrices(tied_embeddings=shape.tied_embeddings),
-        "epsilon": int(shape.query_key_norms),
-        "w": norms_per_layer(extra_norms=shape.extra_norms),
-        "b": layer_bias_parameters(
-            query_width=shape.query_width, kv_width=shape.kv_width, query_biases=shape.query_biases
-        ),
+        "h": shape.mlp_projections,
+        **_small_counts(shape),
         "r": settings.rank,
         "B": settings.micro_batch,
         "S": settings.sequence_length,
@@ -268,10 +268,44 @@ def _symbols(settings: Settings) -> Quantities:
         "g": GRADIENT_BYTES[chosen.trainable_precision],
         "o": OPTIMIZER_BYTES[chosen.optimizer],
         "chi": int(settings.attention_kernel == "eager"),
-        "p": adapted_projections(mlp_targets=mlp_targets),
+        "p": adapted_projections(mlp_targets=mlp_targets, mlp_projections=shape.mlp_projections),
         "ell": live_adapter_layers(num_layers=shape.num_layers, checkpointing=checkpointing),
         "alpha": exact(settings.activation_multiplier),
         "E": exact(settings.extra_allowance),
+    }
+
+
+def _small_counts(shape: Architecture) -> Quantities:
+    """What a model has beside its matrices: norm vectors, values of query and key norms and biases of a layer, and the rest."""
+    vectors = shape.norm_vectors
+    return {
+        "w": vectors * norms_per_layer(extra_norms=shape.extra_norms, shared_norm=shape.shared_norm),
+        "epsilon": query_key_norm_parameters(
+            head_dim=shape.head_dim,
+            query_width=shape.query_width,
+            kv_width=shape.kv_width,
+            query_key_norms=shape.query_key_norms,
+            wide_query_key_norms=shape.wide_query_key_norms,
+            norm_vectors=vectors,
+        ),
+        "b": layer_bias_parameters(
+            hidden_size=shape.hidden_size,
+            query_width=shape.query_width,
+            kv_width=shape.kv_width,
+            intermediate_size=shape.intermediate_size,
+            mlp_projections=shape.mlp_projections,
+            query_biases=shape.query_biases,
+            output_biases=shape.output_biases,
+            mlp_biases=shape.mlp_biases,
+        ),
+        "f": other_parameters(
+            hidden_size=shape.hidden_size,
+            vocab_size=shape.vocab_size,
+            norm_vectors=vectors,
+            learned_positions=shape.learned_positions,
+            embedding_norm=shape.embedding_norm,
+            head_bias=shape.head_bias,
+        ),
     }
 
 
@@ -292,20 +326,25 @@ def _counts(known: Quantities, settings: Settings) -> Quantities:
         num_layers=known["L"],
         **_widths(known),
         vocab_size=known["V"],
-        head_dim=known["d"],
         tied_embeddings=shape.tied_embeddings,
-        query_key_norms=shape.query_key_norms,
+        mlp_projections=known["h"],
         norms=known["w"],
+        query_key_norms=known["epsilon"],
         biases=known["b"],
+        others=known["f"],
     )
     adapters = 0
     if settings.trains_adapters:
         mlp_targets = set(ALL_LINEAR) <= set(settings.targets)
         adapters = adapter_parameters(
-            rank=known["r"], num_layers=known["L"], **_widths(known), mlp_targets=mlp_targets
+            rank=known["r"],
+            num_layers=known["L"],
+            **_widths(known),
+            mlp_projections=known["h"],
+            mlp_targets=mlp_targets,
         )
     return {
-        "D": linear_parameters(num_layers=known["L"], **_widths(known)),
+        "D": linear_parameters(num_layers=known["L"], **_widths(known), mlp_projections=known["h"]),
         "P": total,
         "R": adapters,
         "P_t": adapters if settings.trains_adapters else total,

@@ -68,11 +68,18 @@ def _must_be_countable(settings: Settings, chosen: Policy) -> None:
 
 def _attention(settings: Settings, chosen: Policy) -> str:
     """The kernel a run ends up with. Without autocast, float32 queries rule out FlashAttention, and grouped heads the
-    memory-efficient kernel, so that PyTorch's own is left.
+    memory-efficient kernel, so that PyTorch's own is left. Scores that distances are added to are always written out.
 
-    Source: torch 2.13.0, ATen/native/transformers/cuda/sdp_utils.cpp, use_flash_attention, use_mem_efficient_attention.
+    Source: torch 2.13.0, ATen/native/transformers/cuda/sdp_utils.cpp, use_flash_attention, use_mem_efficient_attention;
+    transformers 5.24.0, models/bloom/modeling_bloom.py, BloomAttention.
     """
     shape = settings.architecture
+    if shape.alibi:
+        return "eager"
+    if settings.attention_kernel == "eager":
+        return "eager"
+    if shape.broadcast_heads:
+        return MATH
     if settings.attention_kernel != "efficient":
         return settings.attention_kernel
     if chosen.repeats_heads:

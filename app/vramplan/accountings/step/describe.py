@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from vramplan.accountings.step import state
 from vramplan.accountings.step.layer import residual_size
-from vramplan.accountings.step.moments import NOTHING, Instant, Step, evaluate
+from vramplan.accountings.step.moments import NOTHING, Instant, Step, evaluate, plus, times, total_of
 from vramplan.accountings.step.structure import HALF, SINGLE
-from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, SAVED, TOKENS, Alive
+from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, SAVED, TOKENS, Alive, Amount
 from vramplan.ledger import Holding, Term
 
 ROWS = (
@@ -51,9 +51,18 @@ def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) ->
 
 
 def _saved(step: Step, instant: Instant, tokens: int, sequence_length: int) -> tuple[Holding, ...]:
-    """What the layers keep for backward: their inputs under checkpointing, else every saved tensor of every layer."""
+    """What is kept for backward: of the embedding, and by the layers."""
+    kept = dict(instant.held).get("saved_activations", NOTHING)
+    if not kept[1]:
+        return ()
+    of_embedding = _alive([Alive(t.name, t, SAVED) for t in step.of_embedding], tokens, sequence_length)
+    by_layers = plus(kept, times(-1, total_of(step.of_embedding)))
+    return (*_saved_by_layers(step, by_layers, tokens, sequence_length), *of_embedding)
+
+
+def _saved_by_layers(step: Step, kept: Amount, tokens: int, sequence_length: int) -> tuple[Holding, ...]:
+    """Their inputs under checkpointing, else every saved tensor of every layer."""
     layers, one = step.run.shape.num_layers, step.per_layer[1]
-    kept = dict(instant.held).get("saved_activations", (0, 0, 0, 0))
     if not one or not kept[1]:
         return ()
     correction = 0 if step.run.checkpointing else step.first_saves_less[1]
@@ -67,7 +76,8 @@ def _saved(step: Step, instant: Instant, tokens: int, sequence_length: int) -> t
     of_one = _alive([Alive(t.name, t, SAVED) for t in step.layer.tape.saved_tensors()], tokens, sequence_length)
     of_first = _alive([Alive(f"first layer’s {t.name}", t, SAVED) for t in first], tokens, sequence_length)
     others = count - bool(first)
-    return (*(replace(holding, count=others * holding.count, bytes=others * holding.bytes) for holding in of_one), *of_first)
+    of_others = (replace(each, count=others * each.count, bytes=others * each.bytes) for each in of_one if others)
+    return (*of_others, *of_first)
 
 
 def _parameters(weights: tuple[state.Weight, ...], why: str) -> tuple[Holding, ...]:

@@ -4,40 +4,85 @@ models/gemma2 (norms after attention and MLP), models/qwen3 (query/key norms), m
 from vramplan.accountings.step.operations import (
     activate,
     add,
+    dropout,
     eager_attention,
     fused_attention,
     math_attention,
     multiply,
     norm,
     projection,
+    scale,
 )
-from vramplan.accountings.step.structure import Structure
+from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.accountings.step.tape import Tape, Tensor
 
 
+def normed_size(run: Structure) -> int:
+    """Bytes per value of what a norm gives for input of the embedding's type: LayerNorm runs in float32 under autocast, a
+    float32 weight makes an RMSNorm's output float32, and the others give back the type that came in."""
+    kind = run.shape.norm
+    if run.autocast and kind in ("layer", "layer-half"):
+        return SINGLE if kind == "layer" else HALF
+    if kind in ("rms", "rms-cast") and not run.shape.weighs_in_float32:
+        return max(run.embedding_size, run.norm_size)
+    return run.embedding_size
+
+
 def residual_size(run: Structure) -> int:
-    """Bytes per value of the residual stream: the type of the embeddings, or float32 once a float32 norm has fed a
-    quantised layer. Norms of the Gemma kind give back the type that came in."""
-    float32_norms = run.norm_size if run.quantization and not run.shape.extra_norms else 0
-    return max(run.embedding_size, float32_norms)
+    """Bytes per value of the residual stream: the type of the embeddings, or that of a norm's output once a quantised layer
+    has given it back, or where a norm comes after a block or after the embedding."""
+    shape = run.shape
+    normed = run.quantization or shape.extra_norms or shape.norms_after or shape.embedding_norm
+    return max(run.embedding_size, normed_size(run)) if normed else run.embedding_size
 
 
 def decoder_layer(run: Structure, *, external_input: bool) -> Tape:
     """The tape of one layer. `external_input`: the layer's input is somebody else's, such as a checkpoint."""
     tape = Tape()
     x = Tensor("layer input", run.shape.hidden_size, residual_size(run), external=external_input)
-    normed = norm(tape, run, x, x.width, "input norm", weight_size=run.norm_size)
-    attended = _attention(tape, run, normed)
-    if run.shape.extra_norms:
-        attended = norm(tape, run, attended, x.width, "norm after attention", weight_size=run.norm_size)
+    if run.shape.parallel_blocks:
+        _side_by_side(tape, run, x)
+    else:
+        _one_after_the_other(tape, run, x)
+    return tape
+
+
+def _one_after_the_other(tape: Tape, run: Structure, x: Tensor) -> None:
+    normed = _norm_before(tape, run, x, "input norm")
+    attended = _block_output(tape, run, _attention(tape, run, normed), "attention")
     x = add(tape, x, attended, "residual after attention")
-    normed = norm(tape, run, x, x.width, "norm before MLP", weight_size=run.norm_size)
+    normed = _norm_before(tape, run, x, "norm before MLP")
     inner = _mlp(tape, run, normed)
     tape.operations[-1].reads += (normed,)
-    if run.shape.extra_norms:
-        inner = norm(tape, run, inner, x.width, "norm after MLP", weight_size=run.norm_size)
-    add(tape, x, inner, "layer output")
-    return tape
+    add(tape, x, _block_output(tape, run, inner, "MLP"), "layer output")
+
+
+def _side_by_side(tape: Tape, run: Structure, x: Tensor) -> None:
+    """Source: transformers 5.24.0, models/gpt_neox/modeling_gpt_neox.py, GPTNeoXLayer.forward; with one norm
+    models/gptj/modeling_gptj.py, GPTJBlock.forward."""
+    normed = _norm_before(tape, run, x, "input norm")
+    attended = _block_output(tape, run, _attention(tape, run, normed), "attention")
+    if not run.shape.shared_norm:
+        normed = _norm_before(tape, run, x, "norm before MLP")
+    inner = _mlp(tape, run, normed)
+    tape.operations[-1].reads += (normed,)
+    both = add(tape, attended, _block_output(tape, run, inner, "MLP"), "attention and MLP")
+    add(tape, both, x, "layer output")
+
+
+def _norm_before(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
+    """What a block reads: x itself where norms come after the blocks. Source: transformers 5.24.0, models/olmo2/modeling_olmo2.py."""
+    return x if run.shape.norms_after else norm(tape, run, x, x.width, name, weight_size=run.norm_size)
+
+
+def _block_output(tape: Tape, run: Structure, x: Tensor, block: str) -> Tensor:
+    """What a block adds to the residual stream. Source: transformers 5.24.0, models/gpt2/modeling_gpt2.py (dropout),
+    models/gemma2/modeling_gemma2.py (norm), models/granite/modeling_granite.py (scale)."""
+    if run.shape.residual_dropout:
+        x = dropout(tape, x, f"{block} output")
+    if run.shape.extra_norms or run.shape.norms_after:
+        x = norm(tape, run, x, x.width, f"norm after {block}", weight_size=run.norm_size)
+    return scale(tape, x, f"{block} output, scaled") if run.shape.scaled_residual else x
 
 
 def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
@@ -46,7 +91,11 @@ def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     if shape.query_key_norms:
         query = norm(tape, run, query, shape.head_dim, "query norm", weight_size=run.norm_size, rows=shape.num_attention_heads)
         key = norm(tape, run, key, shape.head_dim, "key norm", weight_size=run.norm_size, rows=shape.num_kv_heads)
-    query, key = _rotate(tape, run, query, "queries"), _rotate(tape, run, key, "keys")
+    if shape.wide_query_key_norms:
+        query = norm(tape, run, query, query.width, "query norm", weight_size=run.norm_size)
+        key = norm(tape, run, key, key.width, "key norm", weight_size=run.norm_size)
+    if not (shape.learned_positions or shape.alibi):
+        query, key = _rotate(tape, run, query, "queries"), _rotate(tape, run, key, "keys")
     attention = {"eager": eager_attention, "math": math_attention}.get(run.attention, fused_attention)
     output = projection(tape, run, attention(tape, run, query, key, value), ("o",))
     tape.operations[-1].reads += (x, query, key, value)
@@ -79,12 +128,14 @@ def _rotate(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
 
 
 def _mlp(tape: Tape, run: Structure, x: Tensor) -> Tensor:
-    if run.shape.fused_projections:
+    if run.shape.plain_mlp:
+        product = activate(tape, run, projection(tape, run, x, ("up",)), "activated up")
+    elif run.fuses_gate_up:
         fused = projection(tape, run, x, ("gate", "up"))
         gate, up = (Tensor(name, run.shape.intermediate_size, fused.itemsize, base=fused) for name in ("gate", "up"))
         tape.add_views("chunk", fused, (gate, up))
-        product = multiply(tape, up, activate(tape, gate, "activated gate"), "gate times up")
+        product = multiply(tape, run, up, activate(tape, run, gate, "activated gate"), "gate times up")
     else:
-        gate = activate(tape, projection(tape, run, x, ("gate",)), "activated gate")
-        product = multiply(tape, gate, projection(tape, run, x, ("up",)), "gate times up")
+        gate = activate(tape, run, projection(tape, run, x, ("gate",)), "activated gate")
+        product = multiply(tape, run, gate, projection(tape, run, x, ("up",)), "gate times up")
     return projection(tape, run, product, ("down",))

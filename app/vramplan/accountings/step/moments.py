@@ -7,9 +7,10 @@ optimizer step; with gradient accumulation the first five again, on top of the g
 from functools import lru_cache
 
 from vramplan.accountings.step import state, walks
-from vramplan.accountings.step.layer import residual_size
+from vramplan.accountings.step.layer import normed_size, residual_size
+from vramplan.accountings.step.operations import dropout, norm
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
-from vramplan.accountings.step.tape import Alive, Amount
+from vramplan.accountings.step.tape import Alive, Amount, Tape, Tensor
 from vramplan.accountings.step.walks import Points, covers, head_walks, layer_walks
 from vramplan.constants import CUBLAS_HANDLES, CUBLAS_WORKSPACE_BYTES
 
@@ -60,6 +61,14 @@ def times(count: int, amount: Amount) -> Amount:
     return tuple(count * part for part in amount)
 
 
+def total_of(tensors: list[Tensor]) -> Amount:
+    """What several tensors take together."""
+    total = [0, 0, 0, 0]
+    for tensor in tensors:
+        total[tensor.growth] += tensor.bytes
+    return tuple(total)
+
+
 NOTHING: Amount = (0, 0, 0, 0)
 
 FORWARD, LOSS, LAST, FIRST, END, STEP = (
@@ -95,11 +104,12 @@ class Step:
         if self._layers_need_no_gradient():
             self.per_layer = NOTHING
         self.first_saves_less = self._first_layer_saves_less()
-        embeddings = plus(self.first_saves_less, self._embedding_leaf())
-        self.saved = plus(times(layers, self.per_layer), embeddings)
+        self.of_embedding = self._of_embedding()
+        embedding = total_of(self.of_embedding)
+        self.saved = plus(times(layers, self.per_layer), self.first_saves_less, embedding)
         others = layers if run.checkpointing else layers - 1
-        self.saved_last = plus(times(others, self.per_layer), embeddings if others else NOTHING)
-        self.saved_first = plus(checkpoint, self.escaped) if run.checkpointing else NOTHING
+        self.saved_last = plus(times(others, self.per_layer), self.first_saves_less if others else NOTHING, embedding)
+        self.saved_first = plus(checkpoint if run.checkpointing else NOTHING, self.escaped, embedding)
         self.instants = self._instants()
         self.peaks = _undominated(self.instants)
         self.by_transient = [_undominated([i for i in self.instants if i.moment == moment]) for moment in (LOSS, LAST)]
@@ -155,7 +165,8 @@ class Step:
         """
         run = self.run
         if run.checkpointing:
-            return 0, -(residual_size(run) - run.embedding_size) * run.shape.hidden_size, 0, 0
+            first = max(run.embedding_size, normed_size(run)) if run.shape.embedding_norm else run.embedding_size
+            return 0, -(residual_size(run) - first) * run.shape.hidden_size, 0, 0
         if run.trains_base or "embed" in run.targets or self._layers_need_no_gradient():
             return NOTHING
         return plus(self.layer.tape.saved(input_gradient=False), times(-1, self.layer.saved))
@@ -165,15 +176,26 @@ class Step:
         run = self.run
         return not run.trains_base and not run.checkpointing and run.targets <= {"lm_head"}
 
-    def _embedding_leaf(self) -> Amount:
-        """Scaled embeddings of a checkpointed frozen model: the tensor that was made to require a gradient stays.
+    def _of_embedding(self) -> list[Tensor]:
+        """What stays between the embedding and the first layer, where the embedding needs a gradient: what a norm or a dropout
+        there keeps, and in a checkpointed frozen model the tensor that was made to require a gradient, if the first layer's
+        input is another.
 
-        Source: transformers 5.24.0, modeling_utils.py, enable_input_require_grads; models/granite/modeling_granite.py.
+        Source: transformers 5.24.0, modeling_utils.py, enable_input_require_grads; models/granite/modeling_granite.py;
+        models/bloom/modeling_bloom.py (word_embeddings_layernorm); models/gpt2/modeling_gpt2.py (wpe, drop).
         """
-        run = self.run
-        if run.trains_base or not run.checkpointing or not run.shape.scaled_embeddings:
-            return NOTHING
-        return 0, run.embedding_size * run.shape.hidden_size, 0, 0
+        run, shape = self.run, self.run.shape
+        if not (run.trains_base or run.checkpointing or "embed" in run.targets):
+            return []
+        changed = shape.scaled_embeddings or shape.learned_positions or shape.embedding_norm or shape.embedding_dropout
+        leaf = run.checkpointing and not run.trains_base and bool(changed)
+        tape, x = Tape(), Tensor("embedding", shape.hidden_size, run.embedding_size, external=leaf)
+        kept = [x] if leaf else []
+        if shape.embedding_norm:
+            x = norm(tape, run, x, x.width, "norm of the embedding", weight_size=run.norm_size)
+        if shape.embedding_dropout:
+            dropout(tape, x, "embedding")
+        return [*kept, *tape.saved_tensors()]
 
     def _outputs_kept(self) -> tuple[tuple[str, Amount], ...]:
         """Logits that a training loop keeps through its backward pass."""

@@ -33,14 +33,51 @@ def scale(tape: Tape, x: Tensor, name: str) -> Tensor:
     return tape.add("scale", (x,), Tensor(name, x.width, x.itemsize, x.growth))
 
 
-def multiply(tape: Tape, a: Tensor, b: Tensor, name: str) -> Tensor:
-    """a * b, both saved. Source: torch 2.13.0, MulBackward0."""
-    return tape.add("product", (a, b), Tensor(name, a.width, max(a.itemsize, b.itemsize), a.growth), saves=(a, b))
+def multiply(tape: Tape, run: Structure, a: Tensor, b: Tensor, name: str) -> Tensor:
+    """a * b, both saved. The gradient of the narrower of the two has the wider type first, and both forms are there beside what
+    was saved, unless a checkpoint has handed that over by then.
+
+    Source: torch 2.13.0, MulBackward0; csrc/autograd/engine.cpp, validate_outputs; utils/checkpoint.py, unpack_hook.
+    """
+    wide, narrow = max(a.itemsize, b.itemsize), min(a.itemsize, b.itemsize)
+    handed_over = run.checkpointing and not run.reentrant
+    scratch = ((a.growth, a.width * (wide - narrow if handed_over else wide)),) if wide > narrow else ()
+    return tape.add("product", (a, b), Tensor(name, a.width, wide, a.growth), saves=(a, b), scratch=scratch)
 
 
-def activate(tape: Tape, x: Tensor, name: str) -> Tensor:
-    """SiLU or GELU, which saves its input. Source: torch 2.13.0, SiluBackward0, GeluBackward0."""
-    return tape.add("activation", (x,), Tensor(name, x.width, x.itemsize), saves=(x,))
+def activate(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
+    """What stands between the maps of an MLP. SiLU and GELU save their input, ReLU its output.
+
+    Source: torch 2.13.0, SiluBackward0, GeluBackward0, ReluBackward0; transformers 5.24.0, activations.py, ReLUSquaredActivation.
+    """
+    kind = run.shape.activation
+    if kind == "gelu-new":
+        return _gelu_new(tape, run, x, name)
+    if kind == "fused":
+        return tape.add("activation", (x,), Tensor(name, x.width, x.itemsize), saves=(x,))
+    output = Tensor(name, x.width, x.itemsize)
+    tape.add("activation", (x,), output, saves=(output,))
+    return _power(tape, run, output, f"{name}, squared") if kind == "relu-squared" else output
+
+
+def _power(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
+    """A power of x, which saves it; under autocast both are float32. Backward holds a lower power, and that times the exponent.
+
+    Source: torch 2.13.0, PowBackward0, pow_backward; ATen/autocast_mode.h, AT_FORALL_FP32.
+    """
+    if run.autocast:
+        x = cast(tape, x, SINGLE, f"{x.name}, in float32")
+    lower = (TOKENS, x.bytes)
+    return tape.add("power", (x,), Tensor(name, x.width, x.itemsize), saves=(x,), scratch=(lower, lower))
+
+
+def _gelu_new(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
+    """0.5 x (1 + tanh(c (x + b x^3))), operation by operation. Source: transformers 5.24.0, activations.py, NewGELUActivation."""
+    half = scale(tape, x, f"{name}: half of the input")
+    cube = scale(tape, _power(tape, run, x, f"{name}: cube"), f"{name}: scaled cube")
+    inner = scale(tape, add(tape, x, cube, f"{name}: input and cube"), f"{name}: inside of tanh")
+    outer = tape.add("add", (tanh(tape, inner, f"{name}: tanh"),), Tensor(f"{name}: 1 + tanh", x.width, inner.itemsize), shares=True)
+    return multiply(tape, run, half, outer, name)
 
 
 def tanh(tape: Tape, x: Tensor, name: str) -> Tensor:
@@ -55,13 +92,18 @@ def softcap(tape: Tape, x: Tensor, name: str) -> Tensor:
 
 
 def norm(tape: Tape, run: Structure, x: Tensor, width: int, name: str, *, weight_size: int, rows: int = 1) -> Tensor:
-    """RMSNorm over `width` values; `rows` of them per token.
-
-    Source: transformers 5.24.0, models/llama/modeling_llama.py, LlamaRMSNorm.forward; with extra_norms
-    models/gemma2/modeling_gemma2.py, Gemma2RMSNorm.forward.
-    """
+    """The model's kind of norm over `width` values; `rows` of them per token. Source: see each kind."""
+    if run.shape.norm not in ("rms", "rms-cast"):
+        return LAYER_NORMS[run.shape.norm](tape, run, x, name, rows=rows)
     if run.norm_kernel == "triton":
         return _fused_norm(tape, x, name, rows=rows)
+    return _root_mean_square(tape, run, x, width, name, weight_size=weight_size, rows=rows)
+
+
+def _root_mean_square(tape: Tape, run: Structure, x: Tensor, width: int, name: str, *, weight_size: int, rows: int) -> Tensor:
+    """RMSNorm. Source: transformers 5.24.0, models/llama/modeling_llama.py, LlamaRMSNorm.forward; where its weight is applied
+    in float32 models/gemma2/modeling_gemma2.py, Gemma2RMSNorm.forward; models/olmo2/modeling_olmo2.py, Olmo2RMSNorm.forward.
+    """
     full = rows * width
     x32 = cast(tape, x, SINGLE, f"{name}: input in float32")
     square = tape.add("norm square", (x32,), Tensor(f"{name}: square", full, SINGLE), saves=(x32,), scratch=((TOKENS, full * SINGLE),) * 2)
@@ -70,14 +112,66 @@ def norm(tape: Tape, run: Structure, x: Tensor, width: int, name: str, *, weight
     normed = tape.add(
         "norm", (x32, inverse), Tensor(f"{name}: normalised", full, SINGLE), saves=(x32, inverse), scratch=((TOKENS, full * SINGLE),)
     )
-    if run.shape.extra_norms:
-        output = Tensor(f"{name}: weighted", full, SINGLE)
-        tape.add("norm weight", (normed,), output, saves=(normed,) if run.trains_base else ())
-        return cast(tape, output, x.itemsize, f"{name}: output")
+    if run.shape.weighs_in_float32:
+        return _weighted_in_float32(tape, run, normed, x.itemsize, name)
     normed = cast(tape, normed, x.itemsize, f"{name}: normalised")
     output = Tensor(f"{name}: output", full, max(x.itemsize, weight_size))
     scratch = ((TOKENS, full * output.itemsize),) if run.trains_base else ()
     return tape.add("norm weight", (normed,), output, saves=(normed,) if run.trains_base else (), scratch=scratch)
+
+
+def _weighted_in_float32(tape: Tape, run: Structure, normed: Tensor, size: int, name: str) -> Tensor:
+    """A weight times normalised values in float32, and the product in the type that came in."""
+    output = Tensor(f"{name}: weighted", normed.width, SINGLE)
+    tape.add("norm weight", (normed,), output, saves=(normed,) if run.trains_base else ())
+    return cast(tape, output, size, f"{name}: output")
+
+
+def _layer_norm(tape: Tape, run: Structure, x: Tensor, name: str, *, rows: int) -> Tensor:
+    """LayerNorm, in float32 under autocast. Source: torch 2.13.0, ATen/autocast_mode.h, AT_FORALL_FP32."""
+    x = cast(tape, x, SINGLE, f"{name}: input in float32") if run.autocast else x
+    return _layer_norm_kernel(tape, x, name, rows=rows)
+
+
+def _half_layer_norm(tape: Tape, run: Structure, x: Tensor, name: str, *, rows: int) -> Tensor:
+    """LayerNorm, in 16 bits under autocast. Source: transformers 5.24.0, models/nemotron/modeling_nemotron.py, NemotronLayerNorm1P."""
+    x = cast(tape, x, HALF, f"{name}: 16-bit input") if run.autocast else x
+    return _layer_norm_kernel(tape, x, name, rows=rows)
+
+
+def _layer_norm_kernel(tape: Tape, x: Tensor, name: str, *, rows: int) -> Tensor:
+    """It keeps its input, and a mean and an inverse deviation per row. Source: torch 2.13.0, native_layer_norm."""
+    statistics = Tensor(f"{name}: mean and inverse deviation", 2 * rows, SINGLE)
+    return tape.add("norm", (x,), Tensor(f"{name}: output", x.width, x.itemsize), saves=(x, statistics))
+
+
+def _plain_layer_norm(tape: Tape, run: Structure, x: Tensor, name: str, *, rows: int) -> Tensor:
+    """LayerNorm in float32, given back in the type that came in. Source: transformers 5.24.0, models/olmo/modeling_olmo.py."""
+    x32 = cast(tape, x, SINGLE, f"{name}: input in float32")
+    return cast(tape, _layer_norm_kernel(tape, x32, name, rows=rows), x.itemsize, f"{name}: output")
+
+
+def _written_out_layer_norm(tape: Tape, run: Structure, x: Tensor, name: str, *, rows: int) -> Tensor:
+    """LayerNorm without a bias, operation by operation in float32; the mean is taken away twice.
+
+    Source: transformers 5.24.0, models/cohere/modeling_cohere.py, CohereLayerNorm.forward.
+    """
+    full = (TOKENS, x.width * SINGLE)
+    x32 = cast(tape, x, SINGLE, f"{name}: input in float32")
+    mean = tape.add("norm mean", (x32,), Tensor(f"{name}: mean", rows, SINGLE))
+    centred = tape.add("norm centre", (x32, mean), Tensor(f"{name}: centred", x.width, SINGLE), shares=True)
+    square = tape.add("norm square", (centred,), Tensor(f"{name}: square", x.width, SINGLE), saves=(centred,), scratch=(full, full))
+    inverse = Tensor(f"{name}: inverse deviation", rows, SINGLE)
+    tape.add("norm mean", (square,), inverse, saves=(inverse,))
+    again = tape.add("norm centre", (x32, mean), Tensor(f"{name}: centred again", x.width, SINGLE), shares=True)
+    normed = tape.add("norm", (again, inverse), Tensor(f"{name}: normalised", x.width, SINGLE), saves=(again, inverse), scratch=(full,))
+    return _weighted_in_float32(tape, run, normed, x.itemsize, name)
+
+
+LAYER_NORMS = {
+    "layer": _layer_norm, "layer-half": _half_layer_norm, "layer-plain": _plain_layer_norm, "layer-no-bias": _written_out_layer_norm,
+}
+"""Every kind of LayerNorm by name."""
 
 
 def _fused_norm(tape: Tape, x: Tensor, name: str, *, rows: int) -> Tensor:
@@ -145,7 +239,7 @@ def adapter(tape: Tape, run: Structure, x: Tensor, result: Tensor, sizes: tuple[
         x = cast(tape, x, run.adapter_size, f"{name} adapter: input")
         given = (*given, x)
     if run.dropout:
-        x = _dropout(tape, run, x, f"{name} adapter", fused=quantized and run.adapter_kernel == "fused")
+        x = dropout(tape, x, f"{name} adapter", keeps_input=quantized and run.adapter_kernel == "fused")
     x = cast(tape, x, size, f"{name} adapter: 16-bit input")
     copies = run.autocast and run.adapter_size == SINGLE
     inner = _adapter_half(tape, run, x, (width_in, run.rank), f"{name} adapter A", copies=copies)
@@ -157,12 +251,12 @@ def adapter(tape: Tape, run: Structure, x: Tensor, result: Tensor, sizes: tuple[
     return cast(tape, total, result.itemsize, f"{name}: result")
 
 
-def _dropout(tape: Tape, run: Structure, x: Tensor, name: str, *, fused: bool) -> Tensor:
+def dropout(tape: Tape, x: Tensor, name: str, *, keeps_input: bool = False) -> Tensor:
     """x with some values dropped: a mask is kept, or by a fused adapter the input in its place.
 
     Source: torch 2.13.0, native_dropout; fms-acceleration-foak, fused_ops/unsloth_lora, LoRA_QKV and LoRA_W (quantised bases).
     """
-    kept = x if fused else Tensor(f"{name}: dropout mask", x.width, MASK_SIZE)
+    kept = x if keeps_input else Tensor(f"{name}: dropout mask", x.width, MASK_SIZE)
     return tape.add("dropout", (x,), Tensor(f"{name}: dropped input", x.width, x.itemsize), saves=(kept,))
 
 
@@ -208,6 +302,7 @@ def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
 
     Source: torch 2.13.0, _scaled_dot_product_flash_attention and its backward; transformers 5.24.0,
     integrations/sdpa_attention.py, sdpa_attention_forward (heads are repeated where the kernel needs as many of each).
+    Its output has the layout of the queries: where these were put together from two parts, head by head, it is copied.
     Not counted: what the backward kernel itself allocates.
     """
     if run.attention == "efficient-repeated" or run.masked:
@@ -216,15 +311,20 @@ def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
         query, key, value = (cast(tape, x, HALF, f"16-bit {x.name}") for x in (query, key, value))
     output = Tensor("attention output", run.shape.query_width, query.itemsize)
     sums = Tensor("attention log-sum-exp", run.shape.num_attention_heads, SINGLE)
-    return tape.add("attention", (query, key, value), output, saves=(query, key, value, output, sums))
+    tape.add("attention", (query, key, value), output, saves=(query, key, value, output, sums))
+    if not run.shape.partial_rotary or run.masked or run.attention != "efficient":
+        return output
+    return tape.add("contiguous", (output,), Tensor("attention output, token by token", output.width, output.itemsize), shares=True)
 
 
 def math_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Attention that PyTorch writes out itself where no kernel takes the inputs: float32 and grouped heads.
+    """Attention that PyTorch writes out itself where no kernel takes the inputs: float32 and grouped heads, or heads to broadcast.
 
     Source: torch 2.13.0, ATen/native/transformers/attention.cpp, _scaled_dot_product_attention_math and _safe_softmax: the
     scale is split over query and key, and the scores are masked. Its float32 mask (S, S) is counted with the inputs.
     """
+    if run.autocast:
+        query, key, value = (cast(tape, x, HALF, f"16-bit {x.name}") for x in (query, key, value))
     heads, size = run.shape.num_attention_heads, query.itemsize
     query = scale(tape, query, "scaled queries")
     key = scale(tape, repeat_heads(tape, run, key, "repeated keys"), "scaled keys")

@@ -6,17 +6,8 @@ from functools import lru_cache
 
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.architecture import norms_per_layer
-from vramplan.constants import (
-    EIGHT_BIT_BLOCK_SIZE,
-    EIGHT_BIT_SMALLEST_TENSOR,
-    FP32_BYTES,
-    GPTQ_GROUP_SIZE,
-    INT8_BYTES,
-    NF4_BLOCK_SIZE,
-    NF4_BYTES,
-    NF4_DOUBLE_QUANTIZED_BYTES,
-    PAGED_SMALLEST_TENSOR,
-)
+from vramplan.constants import EIGHT_BIT_BLOCK_SIZE, EIGHT_BIT_SMALLEST_TENSOR, FP32_BYTES, INT8_BYTES, PAGED_SMALLEST_TENSOR
+from vramplan.quantized import QUANTIZED
 from vramplan.units import whole_bytes_up
 
 
@@ -62,15 +53,34 @@ def base_weights(run: Structure) -> tuple[Weight, ...]:
         Weight(name, layers, out, into, run.weight_size, "linear weights") for name, (into, out) in run.projection_sizes.items()
     )
     rows = list(linear) if not run.quantization else []
-    if shape.query_biases:
-        rows += [Weight(f"{name} bias", layers, run.projection_sizes[name][1], 1, run.weight_size, "biases") for name in ("q", "k", "v")]
-    rows.append(Weight("norms", layers * norms_per_layer(extra_norms=shape.extra_norms) + 1, hidden, 1, run.norm_size, "norms"))
-    if shape.query_key_norms:
-        rows.append(Weight("query and key norms", 2 * layers, shape.head_dim, 1, run.norm_size, "norms"))
+    rows += [*_biases(run), *_norms(run)]
     rows.append(Weight("embedding", 1, shape.vocab_size, hidden, run.embedding_size, "embedding"))
+    if shape.learned_positions:
+        rows.append(Weight("positions", 1, shape.learned_positions, hidden, run.embedding_size, "embedding"))
     if not shape.tied_embeddings:
         rows.append(Weight("head", 1, shape.vocab_size, hidden, run.head_size, "head"))
     return tuple(rows)
+
+
+def _biases(run: Structure) -> list[Weight]:
+    """Biases (out) of linear maps and of the head; preparation of a quantised model gives them the type of the embedding."""
+    shape, sizes = run.shape, run.projection_sizes
+    parts = (("q", "k", "v"), shape.query_biases), (("o",), shape.output_biases), (("gate", "up", "down"), shape.mlp_biases)
+    with_bias = [name for names, has in parts if has for name in names if name in sizes]
+    rows = [Weight(f"{name} bias", shape.num_layers, sizes[name][1], 1, run.embedding_size, "biases") for name in with_bias]
+    return [*rows, Weight("head bias", 1, shape.vocab_size, 1, run.head_size, "biases")] if shape.head_bias else rows
+
+
+def _norms(run: Structure) -> list[Weight]:
+    """Weights and biases of norms: (H) each, (d) on heads, (Q) and (U) over all of them."""
+    shape, vectors = run.shape, run.shape.norm_vectors
+    in_layers = shape.num_layers * norms_per_layer(extra_norms=shape.extra_norms, shared_norm=shape.shared_norm)
+    rows = [("norms", in_layers + (2 if shape.embedding_norm else 1), shape.hidden_size)]
+    if shape.query_key_norms:
+        rows.append(("query and key norms", 2 * shape.num_layers, shape.head_dim))
+    if shape.wide_query_key_norms:
+        rows += [("query norms", shape.num_layers, shape.query_width), ("key norms", shape.num_layers, shape.kv_width)]
+    return [Weight(name, vectors * count, width, 1, run.norm_size, "norms") for name, count, width in rows if vectors]
 
 
 def quantized_bytes(run: Structure) -> int:
@@ -81,40 +91,6 @@ def quantized_bytes(run: Structure) -> int:
         whole_bytes_up(QUANTIZED[run.quantization](values=into * out, inputs=into, outputs=out))
         for into, out in run.projection_sizes.values()
     )
-
-
-def _nf4_double(*, values: int, inputs: int, outputs: int) -> Fraction:
-    """4-bit values, an 8-bit scale per block, a float32 scale per group of scales. Source: Dettmers et al. 2023, section 3."""
-    return NF4_DOUBLE_QUANTIZED_BYTES * values
-
-
-def _nf4(*, values: int, inputs: int, outputs: int) -> Fraction:
-    """4-bit values and a float32 scale per block. Source: Dettmers et al. 2023, section 3."""
-    return (NF4_BYTES + Fraction(FP32_BYTES, NF4_BLOCK_SIZE)) * values
-
-
-def _int8(*, values: int, inputs: int, outputs: int) -> int:
-    """8-bit values and a float32 scale per output. Source: bitsandbytes 0.50.2, nn/modules.py, Int8Params (CB, SCB)."""
-    return INT8_BYTES * values + FP32_BYTES * outputs
-
-
-def _awq(*, values: int, inputs: int, outputs: int) -> Fraction:
-    """4-bit values; a 16-bit scale and a 4-bit zero point per group. Source: AutoAWQ, WQLinear_GEMM (qweight, scales, qzeros)."""
-    return (NF4_BYTES + Fraction(HALF + NF4_BYTES, GPTQ_GROUP_SIZE)) * values
-
-
-def _gptq_ungrouped(*, values: int, inputs: int, outputs: int) -> Fraction:
-    """4-bit values, one scale and zero point per output, and an int32 group index per input. Source: as GPTQ, group_size -1."""
-    return NF4_BYTES * values + (HALF + NF4_BYTES) * outputs + FP32_BYTES * inputs
-
-
-def _gptq(*, values: int, inputs: int, outputs: int) -> Fraction:
-    """As AWQ, and an int32 group index per input. Source: AutoGPTQ, QuantLinear (qweight, scales, qzeros, g_idx)."""
-    return _awq(values=values, inputs=inputs, outputs=outputs) + FP32_BYTES * inputs
-
-
-QUANTIZED = {"nf4-double": _nf4_double, "nf4": _nf4, "int8": _int8, "gptq": _gptq, "gptq-ungrouped": _gptq_ungrouped, "awq": _awq}
-"""Bytes of one quantised (out, in) weight by the kind of quantisation."""
 
 
 @lru_cache(maxsize=WEIGHTS_KEPT)
@@ -135,10 +111,9 @@ def adapter_weights(run: Structure) -> tuple[Weight, ...]:
 def _adapted_sizes(run: Structure) -> list[tuple[str, tuple[int, int]]]:
     """(name, (in, out)) of every adapted linear map; a fused map gets one adapter."""
     sizes = run.projection_sizes
-    groups = (("q", "k", "v"), ("o",), ("gate", "up"), ("down",)) if run.shape.fused_projections else tuple((n,) for n in sizes)
     return [
         ("+".join(names), (sizes[names[0]][0], sum(sizes[name][1] for name in names)))
-        for names in groups
+        for names in run.projection_groups
         if not run.targets.isdisjoint(names)
     ]
 
@@ -203,7 +178,7 @@ def _state(optimizer: str, weight: Weight) -> Fraction | int:
     if optimizer in ("sgd", "sgd-momentum"):
         return weight.itemsize * weight.values if optimizer == "sgd-momentum" else 0
     states = 1 if optimizer == "lion" else 2
-    in_8_bits = optimizer.endswith("8bit") and weight.values >= EIGHT_BIT_SMALLEST_TENSOR and weight.name != "embedding"
+    in_8_bits = optimizer.endswith("8bit") and weight.values >= EIGHT_BIT_SMALLEST_TENSOR and weight.group != "embedding"
     paged = optimizer.startswith("paged") and weight.values >= PAGED_SMALLEST_TENSOR
     value_bytes = 0 if paged else INT8_BYTES if in_8_bits else FP32_BYTES
     scale_bytes = Fraction(FP32_BYTES, EIGHT_BIT_BLOCK_SIZE) if in_8_bits else 0

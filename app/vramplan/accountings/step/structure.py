@@ -7,9 +7,6 @@ from vramplan.architecture import Architecture
 HALF, SINGLE = 2, 4
 """Bytes per value of the 16-bit types, and of float32 (IEEE 754)."""
 
-PROJECTIONS = ("q", "k", "v", "o", "gate", "up", "down")
-"""Linear maps of a layer, in the order in which its forward pass runs them."""
-
 
 @dataclass(frozen=True)
 class Structure:
@@ -54,4 +51,17 @@ class Structure:
         shape = self.shape
         hidden, query, kv, inner = shape.hidden_size, shape.query_width, shape.kv_width, shape.intermediate_size
         sizes = {"q": (hidden, query), "k": (hidden, kv), "v": (hidden, kv), "o": (query, hidden)}
-        return sizes | {"gate": (hidden, inner), "up": (hidden, inner), "down": (inner, hidden)}
+        gate = {} if shape.plain_mlp else {"gate": (hidden, inner)}
+        return sizes | gate | {"up": (hidden, inner), "down": (inner, hidden)}
+
+    @property
+    def fuses_gate_up(self) -> bool:
+        """Whether gate and up are one map."""
+        return not self.shape.plain_mlp and (self.shape.fused_projections or self.shape.fused_gate_up)
+
+    @property
+    def projection_groups(self) -> tuple[tuple[str, ...], ...]:
+        """The linear maps of a layer in the order of its forward pass; those that are one map together."""
+        heads = (("q", "k", "v"),) if self.shape.fused_projections else (("q",), ("k",), ("v",))
+        inner = (("gate", "up"),) if self.fuses_gate_up else (("up",),) if self.shape.plain_mlp else (("gate",), ("up",))
+        return (*heads, ("o",), *inner, ("down",))
