@@ -14,7 +14,6 @@ import tomllib
 import pytest
 
 from configurations import DIMENSION_KEYS, TRAIT_KEYS
-from oracle import PRESETS
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE, PYSCRIPT, STATIC = ROOT / "app" / "vramplan", ROOT / "pyscript", ROOT / "static"
@@ -26,6 +25,7 @@ def sources(folder):
 
 FORMULA_FILES = [CORE / "architecture.py", CORE / "accountings" / "planning.py"]
 STEP = CORE / "accountings" / "step"
+MODELS = tomllib.loads((CORE / "data" / "models.toml").read_text(encoding="utf-8"))
 STEP_FILES = sources(STEP)
 COUNTING_FILES = [*FORMULA_FILES, *STEP_FILES]
 ENTRIES = {"estimate", "peak_bytes", "fits"}  # what every accounting offers; these take Settings
@@ -87,7 +87,7 @@ def test_formula_functions_have_no_nameless_numbers_and_no_rounding(path):
 
 @pytest.mark.parametrize("path", COUNTING_FILES, ids=lambda path: path.name)
 def test_no_accounting_knows_a_model_by_name(path):
-    assert {node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)} & {*PRESETS, "custom"} == set()
+    assert {node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)} & {*MODELS, "custom"} == set()
 
 
 @pytest.mark.parametrize("path", STEP_FILES, ids=lambda path: path.name)
@@ -118,7 +118,7 @@ def test_what_the_step_counts_says_which_library_does_so(name):
 
 def test_every_loss_quantisation_and_optimizer_says_which_library_does_so():
     losses = [f for f in functions(STEP / "head.py") if any(ast.unparse(n).startswith("tape.add('loss'") for n in f.body)]
-    quantisations = [f for f in functions(STEP / "state.py") if {"values", "inputs"} <= {a.arg for a in f.args.kwonlyargs}]
+    quantisations = [f for f in functions(CORE / "quantized.py") if {"values", "inputs"} <= {a.arg for a in f.args.kwonlyargs}]
     optimizers = [f for f in functions(STEP / "state.py") if "optimizer" in {a.arg for a in f.args.args}]
     assert (len(losses), len(quantisations), len(optimizers)) == (5, 6, 1)
     assert [f.name for f in (*losses, *quantisations, *optimizers) if "Source" not in ast.get_docstring(f)] == []
@@ -146,10 +146,18 @@ def test_data_entries_have_source_and_date(path):
 
 
 def test_models_hold_dimensions_and_no_number_that_follows_from_them():
-    allowed = {"label", *DIMENSION_KEYS, *TRAIT_KEYS, "max_sequence_length", "source", "date"}
-    models = tomllib.loads((CORE / "data" / "models.toml").read_text(encoding="utf-8"))
-    assert set(models) == set(PRESETS)
-    assert set().union(*models.values()) <= allowed
+    required = {"label", "family", "repository", *DIMENSION_KEYS, "max_sequence_length", "source", "date"}
+    for name, entry in MODELS.items():
+        assert required <= set(entry) <= {*required, *TRAIT_KEYS}, name
+        assert all(entry[trait] for trait in TRAIT_KEYS if trait in entry), f"{name}: a trait that is absent is left out"
+
+
+def test_a_model_names_the_file_its_dimensions_are_from():
+    for name, entry in MODELS.items():
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry["repository"]) and re.fullmatch(r"[a-z0-9_]+", entry["family"]), name
+        assert entry["source"].split(";")[0] == f"config.json of {entry['repository']}", name
+    for key in ("label", "repository"):
+        assert len({entry[key] for entry in MODELS.values()}) == len(MODELS), key
 
 
 def strings(path):

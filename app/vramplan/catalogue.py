@@ -23,10 +23,15 @@ DEFAULT_CONTEXT_BYTES = 504 * MIB
 
 @dataclass(frozen=True)
 class Preset:
-    """A published model: its dimensions, the longest sequence it is estimated for, and where that is written."""
+    """A published model: its dimensions, the longest sequence it is estimated for, and where that is written.
+
+    family: its model_type in transformers. repository: its name on the Hugging Face Hub.
+    """
 
     name: str
     label: str
+    family: str
+    repository: str
     architecture: Architecture
     max_sequence_length: int
     source: str
@@ -54,6 +59,8 @@ def presets() -> dict[str, Preset]:
         name: Preset(
             name=name,
             label=entry["label"],
+            family=entry["family"],
+            repository=entry["repository"],
             architecture=Architecture(**{key: entry[key] for key in names if key in entry}),
             max_sequence_length=entry["max_sequence_length"],
             source=entry["source"],
