@@ -136,7 +136,7 @@ def test_start_holds_no_extras(manifest):
     assert early == {manifest["start"], manifest["engine"] + "pyodide.asm.wasm"}
     with zipfile.ZipFile(DIST / manifest["start"]) as archive:
         names = set(archive.namelist())
-    assert {"vramplan/__init__.pyc", "vramplan/data/models.toml", "pyscript/page.pyc", "typing.pyc"} <= names
+    assert {"vramplan/__init__.pyc", "vramplan/data/models.json", "pyscript/page.pyc", "typing.pyc"} <= names
     assert not [name for name in names if name.endswith(".py") or name.startswith(("pydantic", "numpy", "micropip"))]
 
 

@@ -1,6 +1,6 @@
 """The command `vramplan`: the same settings as the page, as flags; tables for people, JSON for programs.
 
-Exit status: 0 the run fits or likely fits, 1 it does not or is unlikely to, 2 the input cannot be used or counted.
+Exit status: 0 the run fits or likely fits (or the file was read), 1 it does not or is unlikely to, 2 the input cannot be used or counted.
 """
 
 import argparse
@@ -8,17 +8,22 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 
-from vramplan import tables
+from vramplan import brought, tables
 from vramplan.accountings import estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.compare import compare
 from vramplan.curve import curve
 from vramplan.errors import NotExpressible, SettingsError
+from vramplan.fetching import file_text, hub_text
 from vramplan.fields import FIELDS, SECTIONS
 from vramplan.kinds import Choice, ExactDecimal, Field, Targets
 from vramplan.limits import range_text
 from vramplan.fit import fit, longest_sequence
+from vramplan.importing.foreign import MODEL
+from vramplan.importing.imported import Imported, import_text
+from vramplan.importing.problems import ImportProblem
 from vramplan.ledger import Estimate
 from vramplan.link import read_query, to_query, unused_notices
 from vramplan.settings import parse
@@ -32,6 +37,7 @@ COMMANDS = {
     "curve": "peak against sequence length",
     "compare": "the same run with full fine-tuning, LoRA and QLoRA",
     "link": "the link that opens this run in the page (with --link, at the same address)",
+    "import": "what a config.json or an adapter_config.json comes to: parameters, settings, what was assumed",
 }
 
 
@@ -45,7 +51,13 @@ def main(arguments: list[str] | None = None) -> int:
         return _print(tables.evidence_tables)
     link = read_query(_given(options, "link") or "")
     flags = {field.name: text for field in FIELDS if (text := _given(options, field.name)) is not None}
-    texts = link.texts | flags
+    try:
+        read, given = _brought(options, link.texts | flags, link.version)
+    except ImportProblem as problem:
+        return _refused(problem, as_json=options.json and options.command == "import")
+    if options.command == "import":
+        return _print(lambda: _document("import", read) if options.json else tables.import_table(read))
+    texts = link.texts | given | flags
     try:
         settings = parse(texts, version=link.version)
         current = None if options.command == "link" else estimate(settings)
@@ -56,13 +68,41 @@ def main(arguments: list[str] | None = None) -> int:
     except NotExpressible as problem:
         print(f"vramplan: --{_flag(problem.field)}: {problem.message}", file=sys.stderr)
         return BAD_INPUT
-    for notice in (*link.dropped, *_assumed(texts, options), *unused_notices(texts, version=link.version)):
+    for notice in (*link.dropped, *_assumed(texts, options), *(brought.notes(read) if read else ()), *unused_notices(texts, version=link.version)):
         print(f"vramplan: note: {notice}", file=sys.stderr)
     page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
     if current is None:
         return _print(lambda: _document("link", settings) if options.json else f"{page if '://' in page else ''}?{to_query(settings)}")
     status = _print(lambda: _json(options.command, current) if options.json else _text(options.command, current))
     return status or (FITS if current.fits else DOES_NOT_FIT)
+
+
+def _brought(options: argparse.Namespace, texts: dict[str, str], version: int) -> tuple[Imported | None, dict[str, str]]:
+    """What was brought last, and the settings that all of it gives: a model first, then an adapter for it. Raises ImportProblem."""
+    files = [path for path in (options.config, options.adapter, getattr(options, "file", None)) if path]
+    contents = [lambda: hub_text(options.hub)] if options.hub else []
+    contents += [partial(file_text, path) for path in files]
+    if options.command == "import" and not contents:
+        raise ImportProblem("no_file", "No file was named.", "Name a config.json or an adapter_config.json, - for standard input, or --hub OWNER/NAME.")
+    last, given = None, {}
+    for content in contents:
+        base = last if last and last.kind == MODEL else None
+        last = import_text(content(), texts | given, as_dense=options.as_dense, base=base, version=version)
+        given |= last.texts
+        if options.command != "import" and last.settings is None:
+            raise ImportProblem("not_counted", brought.why_not(last), "vramplan import shows its parameters.")
+    return last, given
+
+
+def _refused(problem: ImportProblem, *, as_json: bool) -> int:
+    """Say why something cannot be read."""
+    if as_json:
+        from vramplan import documents
+
+        _print(documents.ProblemDocument.of(problem).to_json)
+    else:
+        print(f"vramplan: {problem}", file=sys.stderr)
+    return BAD_INPUT
 
 
 def _print(make: Callable[[], str]) -> int:
@@ -81,7 +121,7 @@ def _print(make: Callable[[], str]) -> int:
 def _assumed(texts: dict[str, str], options: argparse.Namespace) -> list[str]:
     """Names the dimensions of a custom model that were not given. A link leaves out what equals the defaults on purpose."""
     missing = [name for name in DIMENSIONS if name not in texts]
-    if texts.get("model") != CUSTOM or options.link or not missing:
+    if texts.get("model") != CUSTOM or options.link or options.config or options.hub or not missing:
         return []
     values = ", ".join(f"{name}={defaults()[name]}" for name in missing)
     return [f"not given for the custom model, so the defaults are used: {values}."]
@@ -140,9 +180,16 @@ def _parser() -> argparse.ArgumentParser:
             help=purpose,
             description=f"{purpose[0].upper()}{purpose[1:]}.",
             epilog=parser.epilog,
-            usage=f"vramplan {name} [--link URL] [--json] [--SETTING VALUE ...]",
+            usage=f"vramplan {name} {'[FILE] ' if name == 'import' else ''}[--config FILE | --hub ID] [--link URL] [--json] [--SETTING VALUE ...]",
             allow_abbrev=False,
         )
+        if name == "import":
+            command.add_argument("file", nargs="?", metavar="FILE", help="a config.json or an adapter_config.json; - is standard input")
+        model = command.add_mutually_exclusive_group()
+        model.add_argument("--config", metavar="FILE", help="the model’s config.json (- is standard input)")
+        model.add_argument("--hub", metavar="ID", help="fetch the model’s config.json from the Hugging Face Hub, by an id such as Qwen/Qwen3-8B")
+        command.add_argument("--adapter", metavar="FILE", help="a PEFT adapter_config.json for the model")
+        command.add_argument("--as-dense", action="store_true", help="read a model type that is not known as a dense decoder like Llama")
         command.add_argument("--link", metavar="URL", help="start from a shared link; flags change what it says")
         command.add_argument("--json", action="store_true", help="print JSON instead of a table")
         groups = {section: command.add_argument_group(label) for section, label in SECTIONS.items()}

@@ -12,6 +12,9 @@ from vramplan import units
 from vramplan.curve import Curve
 from vramplan.fields import FIELDS
 from vramplan.fit import Fit, Limit
+from vramplan.importing.imported import Imported
+from vramplan.importing.model import Left
+from vramplan.importing.problems import ImportProblem
 from vramplan.ledger import Band, Estimate, Moment, Term
 from vramplan.link import to_query
 from vramplan.settings import Settings
@@ -256,11 +259,112 @@ class LinkDocument(Document):
         return cls(query=to_query(settings), settings=_settings(settings))
 
 
+class ReadDocument(Document):
+    """One value a file gives."""
+
+    key: str
+    setting: str
+    value: Setting | list[Setting] | None
+
+
+class AssumedDocument(Document):
+    """One value a file leaves out."""
+
+    setting: str
+    value: Setting | list[Setting] | None
+    why: str
+
+
+class LeftDocument(Document):
+    """Something in a file that is not used."""
+
+    key: str
+    why: str
+
+
+class CountsDocument(Document):
+    """Parameter counts of what a file describes."""
+
+    total: int
+    active: int = Field(description="Parameters that one token goes through")
+    trainable: int = Field(description="Parameters that the run or the adapter trains")
+
+
+class ModulesDocument(Document):
+    """The modules an adapter trains."""
+
+    matched: list[str]
+    not_matched: list[str] = Field(description="Linear maps of the model that stay as they are")
+    unknown: list[str] = Field(description="Targets that no module of the model has")
+
+
+class ImportDocument(Document):
+    """What a config.json or an adapter_config.json comes to."""
+
+    kind: str = Field(description="model or adapter")
+    label: str
+    settings: dict[str, Setting] = Field(description="The settings the file gives; empty if no accounting has terms for the model")
+    parameters: CountsDocument
+    stored_bytes: Bytes | None = Field(description="All weights as the file says they are stored; null where that is not known")
+    read: list[ReadDocument]
+    assumed: list[AssumedDocument]
+    ignored: list[LeftDocument]
+    unsupported: list[LeftDocument]
+    repaired: list[str]
+    modules: ModulesDocument | None = Field(description="Of an adapter")
+
+    @classmethod
+    def of(cls, imported: Imported) -> Self:
+        """The document of something that was read."""
+        found = imported.adapter
+        return cls(
+            kind=imported.kind,
+            label=imported.label,
+            settings={name: value for name, value in _settings(imported.settings).items() if name in imported.texts} if imported.settings else {},
+            parameters=CountsDocument(total=imported.total, active=imported.active, trainable=imported.trainable),
+            stored_bytes=imported.stored_bytes,
+            read=[ReadDocument(key=each.key, setting=each.setting, value=_plain(each.value)) for each in imported.read],
+            assumed=[AssumedDocument(setting=each.setting, value=_plain(each.value), why=each.why) for each in imported.assumed],
+            ignored=_left(imported.ignored),
+            unsupported=_left(imported.unsupported),
+            repaired=list(imported.repaired),
+            modules=found and ModulesDocument(matched=list(found.matched), not_matched=list(found.unmatched), unknown=list(found.unknown)),
+        )
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _left(parts: tuple[Left, ...]) -> list[LeftDocument]:
+    return [LeftDocument(key=each.key, why=each.why) for each in parts]
+
+
+class ErrorDocument(Document):
+    """Why a file cannot be read."""
+
+    code: str
+    message: str
+    hint: str
+
+
+class ProblemDocument(Document):
+    """The answer in place of a result."""
+
+    error: ErrorDocument
+
+    @classmethod
+    def of(cls, problem: ImportProblem) -> Self:
+        """The document of a file that cannot be read."""
+        return cls(error=ErrorDocument(code=problem.code, message=problem.message, hint=problem.hint))
+
+
 DOCUMENTS: dict[str, type[Document]] = {
     "estimate": EstimateDocument,
     "fit": FitDocument,
     "curve": CurveDocument,
     "compare": CompareDocument,
     "link": LinkDocument,
+    "import": ImportDocument,
 }
 """Every document by the command that prints it."""

@@ -20,6 +20,18 @@ MAX_PAIRS = 1_000
 """key=value pairs of one link that are read."""
 
 
+MAX_QUERY = 2_000
+"""Characters of a query string; chat programs and mail cut longer addresses."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query string, and the names of the settings that did not fit in it."""
+
+    text: str
+    left_out: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Link:
     """What a link says.
@@ -57,11 +69,21 @@ def to_query(settings: Settings) -> str:
 def texts_to_query(texts: Mapping[str, str]) -> str:
     """The query string of text as typed, valid or not: a half-typed number survives a reload.
 
-    Fields that do not apply are left out.
+    Fields that do not apply are left out, and so is what does not fit (fitted names it).
     """
+    return fitted(texts).text
+
+
+def fitted(texts: Mapping[str, str]) -> Query:
+    """The query string of text as typed, no longer than MAX_QUERY: the longest texts are left out first."""
     values = {name: texts.get(name, default).strip() for name, default in defaults().items()}
     left_out = check(values, values).unused
-    return _query({name: text for name, text in changed_texts(values).items() if name not in left_out})
+    kept = {name: text for name, text in changed_texts(values).items() if name not in left_out}
+    too_long: list[str] = []
+    while len(query := _query(kept)) > MAX_QUERY:
+        too_long.append(max(kept, key=lambda name: len(kept[name])))
+        del kept[too_long[-1]]
+    return Query(query, tuple(too_long))
 
 
 def changed_texts(texts: Mapping[str, str]) -> dict[str, str]:

@@ -387,3 +387,9 @@ def reading(estimate: Estimate, point: Point) -> str:
     """One point of the curve, read aloud."""
     verdict = words.verdict_text(verdict_at(estimate, point)).lower()
     return f"{counted(point.sequence_length, 'token')}: {gib_text(point.peak_bytes)} GiB, {verdict}"
+
+
+def labels_text(names: tuple[str, ...]) -> str:
+    """Settings by what they are called: 'Hidden size and Layers'."""
+    labels = [BY_NAME[name].label for name in names]
+    return " and ".join((", ".join(labels[:-1]), labels[-1])) if len(labels) > 1 else "".join(labels)

@@ -1,5 +1,8 @@
 """The same run in other places: as a command for a terminal and as lines of Python."""
 
+from collections.abc import Mapping
+import json
+
 from vramplan.link import changed_texts
 from vramplan.settings import Settings, format_settings
 
@@ -18,3 +21,8 @@ def python(settings: Settings) -> str:
         f"{name}={typed[name] if isinstance(typed[name], int) else repr(text)}" for name, text in changed.items()
     )
     return f"from vramplan import Settings, estimate\n\nresult = estimate(Settings({arguments}))\nprint(result.peak_bytes, result.fits)"
+
+
+def settings_file(texts: Mapping[str, str]) -> str:
+    """Every setting as typed, as a file that can be brought back."""
+    return json.dumps({"settings": dict(texts)}, indent=2, ensure_ascii=False) + "\n"

@@ -1,9 +1,10 @@
 """Reports as text for a terminal: aligned columns, nothing else."""
 
-from vramplan import accounts, report
+from vramplan import accounts, brought, report
 from vramplan.curve import Curve
 from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_rows
 from vramplan.fit import Fit
+from vramplan.importing.imported import Imported
 from vramplan.ledger import Estimate
 
 BAR_WIDTH = 24
@@ -151,3 +152,10 @@ def _worst_table(found: Evidence, accounting: str, kind: str) -> str:
     worst = worst_rows(found, accounting, kind)
     header = (f"{worst[0].accounting}, {worst[0].kind.lower()}: the worst", "Recorded GiB", "Estimate", "Error", "Why")
     return columns([header, *((r.id, r.recorded, r.estimated, r.error, r.reason) for r in worst)], left=(0, 4))
+
+
+def import_table(imported: Imported) -> str:
+    """What a file comes to: counts, then every list of what was read, assumed and left out."""
+    counts = [(each.label, each.text, each.exact) for each in brought.counts(imported)]
+    lists = [f"{group.title}\n{columns(list(group.rows), left=(0, 1))}" for group in brought.groups(imported)]
+    return "\n\n".join((f"{brought.title(imported)}\n{brought.sentence(imported)}", columns(counts), *lists))

@@ -2,8 +2,10 @@
 
 import argparse
 import os
+import re
 import sys
 
+from vramplan.importing.hub import ORIGIN
 from vramplan_site import bench, server, toolchain, tracing
 from vramplan_site.site import build_site
 
@@ -14,15 +16,22 @@ def main(arguments: list[str]) -> int:
     if command == "trace":
         return tracing.main(rest)
     parser = argparse.ArgumentParser(prog=f"build.py {command}")
+    if command in ("serve", "build"):
+        hub = parser.add_mutually_exclusive_group()
+        hub.add_argument("--hub", type=origin, default=ORIGIN, metavar="ORIGIN", help="where models are fetched from by name (default %(default)s)")
+        hub.add_argument("--no-hub", dest="hub", action="store_const", const="", help="a page that fetches nothing from anywhere")
     if command == "serve":
         parser.add_argument("--port", type=port_number, default=server.PORT, help="first port to try")
-        port = parser.parse_args(rest).port
-        build_site()
-        return server.serve(port)
-    if command in ("build", "bench"):
+        options = parser.parse_args(rest)
+        build_site(options.hub)
+        return server.serve(options.port)
+    if command == "build":
+        build_site(parser.parse_args(rest).hub)
+        return 0
+    if command == "bench":
         parser.parse_args(rest)
         build_site()
-        return bench.main() if command == "bench" else 0
+        return bench.main()
     build_site()
     return run_tests(rest)
 
@@ -32,6 +41,13 @@ def port_number(text: str) -> int:
     if text.isdecimal() and 1 <= int(text) <= 65535:
         return int(text)
     raise argparse.ArgumentTypeError(f"must be a number from 1 to 65535, not {text!r}")
+
+
+def origin(text: str) -> str:
+    """A scheme and a host, as a Content-Security-Policy names them."""
+    if re.fullmatch(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", text):
+        return text.rstrip("/")
+    raise argparse.ArgumentTypeError(f"must be a scheme and a host, such as {ORIGIN}, not {text!r}")
 
 
 IN_PARALLEL = ("-n", "2", "--dist", "loadfile")

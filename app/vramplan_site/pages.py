@@ -27,9 +27,12 @@ PART = re.compile(r"<!--with ([\w-]+)-->(.*?)<!--end \1-->", re.DOTALL)
 SCHEMA_FOLDER = "schema"
 
 
-def write_pages(dist: Path, assets: dict) -> None:
-    """Write index.html and the schemas into dist/. `assets` names the files a page needs, as write_assets gives them."""
-    contents = slots(assets)
+def write_pages(dist: Path, assets: dict, hub: str) -> None:
+    """Write index.html and the schemas into dist/. `assets` names the files a page needs, as write_assets gives them.
+
+    hub: the origin that the page may fetch a model's config.json from; empty for none.
+    """
+    contents = slots(assets, hub)
     template = PART.sub(lambda match: match[2] if match[1] in contents else "", (ROOT / "index.html").read_text("utf-8"))
     unfilled = set(contents)
 
@@ -44,14 +47,14 @@ def write_pages(dist: Path, assets: dict) -> None:
     write_schemas(dist / SCHEMA_FOLDER)
 
 
-def slots(assets: dict) -> dict[str, Child]:
+def slots(assets: dict, hub: str) -> dict[str, Child]:
     """The content of every slot, for the opening configuration."""
     opening = estimate(Settings())
     shown = panels.results(opening)
     return {
-        "head": head(assets),
+        "head": head(assets, hub),
         "logo": h("img", src=assets["files"]["icon.svg"], alt="", width=36, height=36),
-        "form": form(defaults(), applying(defaults())),
+        "form": form(defaults(), applying(defaults()), hub=hub),
         "headline": panels.headline(opening),
         "accountings": panels.accountings(opening.settings, opening),
         "about": panels.about(opening),
@@ -70,6 +73,7 @@ def slots(assets: dict) -> dict[str, Child]:
         "examples": explain.examples(),
         "references": explain.references(),
         **evidence(),
+        **({"hub": hub.partition("://")[2]} if hub else {}),
     }
 
 
@@ -80,10 +84,20 @@ def evidence() -> dict[str, Child]:
     return {"evidence": import_module("vramplan_site.evidence").section()}
 
 
-def head(assets: dict) -> list[Element]:
-    """Style, icon, early downloads and the boot script."""
+def policy(hub: str) -> str:
+    """The Content-Security-Policy: everything from the page's own place, and requests to the Hub where the build has one."""
+    connect = f"'self' {hub}".strip()
+    return "; ".join((
+        "default-src 'self'", "script-src 'self' 'wasm-unsafe-eval'", "img-src 'self' data:", f"connect-src {connect}", "object-src 'none'",
+        "base-uri 'none'", "form-action 'none'",
+    ))
+
+
+def head(assets: dict, hub: str) -> list[Element]:
+    """What the page may load, style, icon, early downloads and the boot script."""
     files = assets["files"]
     return [
+        h("meta", http_equiv="Content-Security-Policy", content=policy(hub)),
         h("link", rel="stylesheet", href=files["style.css"]),
         h("link", rel="icon", type="image/svg+xml", href=files["icon.svg"]),
         h("meta", property="og:image", content=files["preview.png"]),

@@ -15,6 +15,7 @@ import hashlib
 import json
 import shutil
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ PACKAGES = {"vramplan": ROOT / "app" / "vramplan", "pyscript": ROOT / "pyscript"
 EXTRA = "pydantic"
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
-NOT_AT_START = ("cli.py", "__main__.py", "documents.py")
+NOT_AT_START = ("cli.py", "__main__.py", "documents.py", "fetching.py")
 """Modules whose imports do not count for the start: the terminal's, and those that need the extras."""
 
 
@@ -152,12 +153,16 @@ def make_start(folder: Path, pyodide: Path, stdlib: Path) -> None:
 
 
 def write_sources(target: Path) -> None:
-    """One archive of our packages as the page will import them: modules and data files."""
+    """One archive of our packages as the page will import them: modules, and data files as JSON, which reads faster."""
     with zipfile.ZipFile(target, "w") as archive:
         for package, folder in PACKAGES.items():
             for file in sorted(folder.rglob("*")):
-                if file.suffix in (".py", ".toml"):
-                    archive.write(file, f"{package}/{file.relative_to(folder).as_posix()}")
+                place = f"{package}/{file.relative_to(folder).as_posix()}"
+                if file.suffix == ".py":
+                    archive.write(file, place)
+                elif file.suffix == ".toml":
+                    content = json.dumps(tomllib.loads(file.read_text("utf-8")), default=str, ensure_ascii=False, separators=(",", ":"))
+                    archive.writestr(place.replace(".toml", ".json"), content)
 
 
 def imported_names() -> list[str]:

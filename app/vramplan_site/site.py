@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+from vramplan.importing.hub import ORIGIN
 from vramplan_site import errors, toolchain
 from vramplan_site.licences import write_licences
 from vramplan_site.pages import write_pages
@@ -24,20 +25,20 @@ INPUTS = (
 )
 
 
-def build_site() -> None:
-    """Build dist/ unless it is there already for exactly these sources."""
-    wanted = toolchain.digest(*(ROOT / name for name in INPUTS))
+def build_site(hub: str = ORIGIN) -> None:
+    """Build dist/ unless it is there already for exactly these sources. hub: where models are fetched from; empty for nowhere."""
+    wanted = toolchain.digest(*(ROOT / name for name in INPUTS)) + hub
     stamp = CACHE / "dist.stamp"
     if toolchain.stamp_is(stamp, wanted) and DIST.is_dir():
         say("dist/ is up to date.")
         return
     errors.write()
-    wanted = toolchain.digest(*(ROOT / name for name in INPUTS))
+    wanted = toolchain.digest(*(ROOT / name for name in INPUTS)) + hub
     runtime = make_runtime()
     stamp.unlink(missing_ok=True)
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
-    write_pages(DIST, write_assets(runtime))
+    write_pages(DIST, write_assets(runtime), hub)
     write_licences(DIST, runtime)
     toolchain.write_stamp(stamp, wanted)
     size = sum(file.stat().st_size for file in DIST.rglob("*") if file.is_file())

@@ -1,0 +1,216 @@
+"""A model's config.json becomes named values, an inventory of its modules, and the dimensions of a custom decoder.
+
+What the file leaves out is taken from the model's class and listed as assumed; what nothing reads is listed as ignored;
+what no accounting has terms for is listed as unsupported. Nothing is taken silently.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from vramplan.catalogue import DIMENSIONS, TRAITS
+from vramplan.checks import quoted
+from vramplan.importing.expressions import Value, evaluate
+from vramplan.importing.families import Family, Source, class_names, families
+from vramplan.importing.foreign import refuse_other_models
+from vramplan.importing.inventory import Inventory, inventory
+from vramplan.importing.problems import ImportProblem
+from vramplan.importing.values import absent, at, typed
+from vramplan.units import count_text
+
+DENSE = "llama"
+"""The family that an unknown dense decoder is read as, when somebody asks for that."""
+
+DENSE_OFFERED = "If it is a dense decoder like Llama, it can be read as one, as an assumption: with --as-dense in a terminal, with the button on the page."
+"""What can be done about a type that is not known."""
+
+NESTED = ("text_config", "llm_config", "language_config", "language_model_config", "text_model_config", "thinker_config")
+"""Keys under which files of models that also see or hear keep their decoder."""
+
+SENSES = ("vision_config", "audio_config", "speech_config", "img_processor", "audio_processor")
+"""Keys that say that a model also sees or hears, where its decoder is described beside them."""
+
+NEEDED = ("hidden_size", "num_layers")
+"""Values that a file has to have itself, unless it names the decoder inside a larger model."""
+
+NOT_DENSE = (
+    "num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "kv_lora_rank", "ssm_cfg", "mamba_d_state", "state_size",
+    "layers_block_type", "linear_num_value_heads", "is_encoder_decoder",
+)
+"""Keys that tell of a model which is no dense decoder, whatever its type is called."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """One value the file gives: under which key, and our name of it."""
+
+    key: str
+    setting: str
+    value: Value
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """One value the file leaves out, and why this one is taken."""
+
+    setting: str
+    value: Value
+    why: str
+
+
+@dataclass(frozen=True)
+class Left:
+    """Something in the file that is not used, and why."""
+
+    key: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model as its file describes it."""
+
+    family: Family
+    decoder: Mapping[str, object]
+    values: dict[str, Value]
+    inventory: Inventory
+    read: tuple[Read, ...]
+    assumed: tuple[Assumed, ...]
+    ignored: tuple[Left, ...]
+    unsupported: tuple[Left, ...]
+    countable: bool
+
+    @cached_property
+    def dimensions(self) -> dict[str, Value]:
+        """The settings of a custom decoder that stand for this model, or none where no accounting has terms for it."""
+        if not self.countable:
+            return {}
+        traits = {name: evaluate(self.family.traits[name], self.values) for name in TRAITS if name in self.family.traits}
+        return {name: self.values[name] for name in DIMENSIONS} | traits
+
+
+def read_model(config: Mapping[str, object], *, as_dense: bool = False) -> Model:
+    """The model of a config.json that has been read as JSON.
+
+    as_dense: read a model_type that is not known as a dense decoder like Llama, and say so.
+    Raises ImportProblem for what is no decoder, lacks what no class supplies, or holds values that cannot be.
+    """
+    refuse_other_models(config)
+    decoder, where, outer = _decoder(config)
+    family, assumed = _family(decoder, outer, as_dense=as_dense)
+    values, read, more = _values(family, decoder, where, needed=NEEDED if not where else ())
+    _must_hold_together(values)
+    try:
+        found = inventory(family, values)
+        unsupported = [Left(each.key, each.what) for each in family.uncounted if evaluate(each.when, values)]
+    except (IndexError, TypeError, KeyError, ZeroDivisionError):
+        raise ImportProblem(
+            "contradiction",
+            f"The file’s values do not fit together for a {family.label} model: a list is shorter than its layers, or a number is missing.",
+            "Compare it with the config.json on the model’s page.",
+        ) from None
+    countable = not unsupported
+    unsupported += [Left(key, f"only the text decoder is counted, not what {key} describes") for key in _other_parts(config, nested=bool(where))]
+    unread = {each.key.split(".")[0] for each in read} | {"model_type", "architectures"}
+    ignored = tuple(Left(str(key), "does not change a count of parameters") for key in decoder if key not in unread and key not in (*NESTED, *SENSES))
+    return Model(family, decoder, values, found, tuple(read), (*assumed, *more), ignored, tuple(unsupported), countable)
+
+
+def _decoder(config: Mapping[str, object]) -> tuple[Mapping[str, object], str, str]:
+    """The part of a file that describes the decoder, the key it stands under, and the type of the whole."""
+    outer = config.get("model_type")
+    inner, where = config, ""
+    while key := next((key for key in NESTED if isinstance(inner.get(key), Mapping)), ""):
+        inner, where = inner[key], f"{where}{key}."
+    if where:
+        shared = {key: config[key] for key in ("tie_word_embeddings", "quantization_config") if key in config and key not in inner}
+        inner = {**shared, **inner}
+    return inner, where, outer if isinstance(outer, str) else ""
+
+
+def _other_parts(config: Mapping[str, object], *, nested: bool) -> list[str]:
+    """Keys of what else a model consists of: what sees or hears, and beside a nested decoder every other configuration."""
+    others = [str(key) for key in config if str(key).endswith("_config") and key not in (*NESTED, "quantization_config", "generation_config")]
+    return [key for key in config if key in SENSES or (nested and key in others)]
+
+
+def _family(decoder: Mapping[str, object], outer: str, *, as_dense: bool) -> tuple[Family, list[Assumed]]:
+    """The family a file belongs to, and what had to be assumed to say so."""
+    known = families()
+    named = decoder.get("model_type")
+    classes = decoder.get("architectures")
+    first = classes[0] if isinstance(classes, list) and classes and isinstance(classes[0], str) else ""
+    for name in (named, f"{outer}_text", outer):
+        if isinstance(name, str) and name in known:
+            return known[name], []
+    if not isinstance(named, str) and (model_type := class_names().get(first)):
+        return known[model_type], [Assumed("model_type", model_type, f"the file does not give it; its class is {first}")]
+    told = named if isinstance(named, str) and named else first or outer
+    dense = known[DENSE]
+    if other := next((key for key in NOT_DENSE if not absent(decoder.get(key)) and decoder.get(key) not in (0, 1, False)), ""):
+        raise ImportProblem(
+            "unknown_model_type",
+            f"The model type {quoted(told)} is not one this calculator knows, and {other} says that it is no dense decoder."
+            if told else f"The file does not say what model it is, and {other} says that it is no dense decoder.",
+            "Bring the config.json of a model of a known family.",
+        )
+    missing = [source.keys[0] for source in dense.values if source.name in NEEDED and all(absent(decoder.get(key)) for key in source.keys)]
+    if missing:
+        what = f"The model type {quoted(told)} is not one this calculator knows" if told else "This is no config.json of a model: it names no model_type"
+        raise ImportProblem("not_a_model", f"{what}, and the file has no {' or '.join(missing)}.", "Bring the config.json of a decoder language model.")
+    if not as_dense:
+        raise ImportProblem(
+            "unknown_model_type",
+            f"The model type {quoted(told)} is not one this calculator knows." if told else "The file does not say what model it is: it names no model_type.",
+            DENSE_OFFERED,
+        )
+    return dense, [Assumed("model_type", DENSE, f"{quoted(told)} is not known; read as a dense decoder like Llama, which you asked for")]
+
+
+def _values(
+    family: Family, decoder: Mapping[str, object], where: str, *, needed: tuple[str, ...]
+) -> tuple[dict[str, Value], list[Read], list[Assumed]]:
+    """Every named value of a family, and where each comes from."""
+    values: dict[str, Value] = {}
+    read: list[Read] = []
+    assumed: list[Assumed] = []
+    for source in family.values:
+        key = next((key for key in source.keys if not absent(at(decoder, key))), "")
+        if key:
+            values[source.name] = typed(at(decoder, key), source.kind, f"{where}{key}")
+            read.append(Read(key, source.name, values[source.name]))
+            continue
+        if source.null is not None and (key := next((key for key in source.keys if key in decoder), "")):
+            values[source.name] = source.null
+            read.append(Read(key, source.name, source.null))
+            continue
+        if source.default is None or (source.keys and source.name in needed):
+            raise _missing(source, where)
+        try:
+            values[source.name] = evaluate(source.default, values)
+        except ZeroDivisionError:
+            raise ImportProblem("contradiction", f"{(source.keys or (source.name,))[0]} cannot be worked out: it would divide by 0.", "Check the file’s numbers.") from None
+        if source.keys:
+            assumed.append(Assumed(source.name, values[source.name], _why(source, family)))
+    return values, read, assumed
+
+
+def _missing(source: Source, where: str) -> ImportProblem:
+    named = " (or ".join(f"{where}{key}" for key in source.keys[:2]) + (")" if len(source.keys) > 1 else "")
+    return ImportProblem("missing", f"The file has no {named}.", "Bring the whole config.json, as it is on the model’s page.")
+
+
+def _why(source: Source, family: Family) -> str:
+    """Why a value that the file leaves out is this one."""
+    named = source.keys[0]
+    if source.kind == "list":
+        return f"{named} is not in the file; {family.label} models then go by their other values"
+    if isinstance(source.default, str):
+        return f"{named} is not in the file; {family.label} models then take {source.default.replace('//', '/')}"
+    return f"{named} is not in the file; {family.label} models then take this"
+
+
+def _must_hold_together(values: Mapping[str, Value]) -> None:
+    """Say which dimensions cannot be together."""
+    if "num_layers" in values and not 1 <= values["num_layers"] <= 1_024:
+        raise ImportProblem("out_of_range", f"The number of layers must be 1 to 1,024; got {count_text(values['num_layers'])}.", "Check the file’s numbers.")
