@@ -7,9 +7,11 @@ from js import document
 from vramplan.catalogue import defaults
 from vramplan.errors import FieldError
 from vramplan.fields import BY_NAME, FIELDS
+from vramplan.finding import matching_models
 from vramplan.kinds import Choice, Field
 from vramplan.limits import range_text
 from vramplan.targets import named_parts
+from pyscript.finder import Finder
 from pyscript.views.form import (
     OWN_LIST,
     control_id,
@@ -17,6 +19,7 @@ from pyscript.views.form import (
     field_id,
     fold_of,
     is_row,
+    is_searched,
     is_shown,
     is_targets,
     is_typed,
@@ -25,6 +28,9 @@ from pyscript.views.form import (
     range_id,
     section_id,
 )
+
+FINDERS = {"model": matching_models}
+"""How the lists that are searched by typing find their matches."""
 
 SHOWN_FIELDS = [field for field in FIELDS if is_shown(field)]
 
@@ -35,6 +41,7 @@ class Controls:
     def __init__(self):
         self._boxes = {field.name: document.getElementById(field_id(field.name)) for field in SHOWN_FIELDS}
         self._inputs = {field.name: _inputs(field) for field in SHOWN_FIELDS}
+        self._finders = {field.name: Finder(field, FINDERS[field.name]) for field in SHOWN_FIELDS if is_searched(field)}
         self._unlisted: dict[str, str] = {}
         for field in filter(is_targets, SHOWN_FIELDS):
             self.offer_own_list(field.name)
@@ -127,6 +134,8 @@ class Controls:
             _offer(controls[0], field, text)
         if controls[0].value != text:
             controls[0].value = text
+        if field.name in self._finders:
+            self._finders[field.name].show()
 
     def _write_targets(self, field: Field, text: str) -> None:
         """A named set is a button, with an empty box; any other text is a list, right or wrong."""
@@ -145,6 +154,8 @@ class Controls:
                 control.setAttribute("aria-invalid", "true")
             else:
                 control.removeAttribute("aria-invalid")
+        if field.name in self._finders:
+            self._finders[field.name].mark_wrong(wrong)
         self._boxes[field.name].classList.toggle("wrong", wrong)
 
 

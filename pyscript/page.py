@@ -1,11 +1,13 @@
 """The page, live: whatever changes, in the form or the address, is checked, estimated and painted."""
 
+from collections.abc import Mapping
 import json
 
 import host
 from js import URL, Blob, document, setTimeout
 from pyodide.ffi import JsException, create_once_callable, to_js
 
+from vramplan import report, share
 from vramplan.catalogue import defaults
 from vramplan.checks import check
 from vramplan.compare import counted_or_why
@@ -13,12 +15,13 @@ from vramplan.errors import FieldError, NotExpressible, SettingsError
 from vramplan.fields import BY_NAME, applying
 from vramplan.kinds import Targets
 from vramplan.ledger import Estimate
-from vramplan.link import read_query, texts_to_query
+from vramplan.link import fitted, read_query, texts_to_query
 from vramplan.nvidia_smi import read_used
 from vramplan.settings import Settings, carried_over, of_checked
 from vramplan.units import count_text
-from pyscript import clipboard
+from pyscript import clipboard, memory
 from pyscript.address import Address
+from pyscript.bring import Bring
 from pyscript.controls import Controls
 from pyscript.dom import Region
 from pyscript.events import Later, listen, start as start_task
@@ -51,9 +54,14 @@ class Page:
         self._estimate: Estimate | None = None
         self._texts: dict[str, str] = {}
         self._query = ""
+        self._left_out: tuple[str, ...] = ()
         self._committed = ""
         self._pointing = False
         self._clear_toasts = Later(self._clear, TOAST_FOR)
+        bring = Bring(lambda: self._texts, self._use)
+        self._bringing = {
+            "bring-read": bring.read_box, "bring-fetch": bring.fetch, "bring-cancel": bring.cancel, "bring-as-dense": bring.read_as_dense,
+        }
 
     def start(self, touched: list[str]) -> None:
         """Take over: show what the link says, except in the fields a visitor has used while the page was loading."""
@@ -76,7 +84,7 @@ class Page:
     def _open(self, query: str, names: list[str] | None = None) -> None:
         """Show the run of a query string. Unless names are given, fields it has no use for keep what is typed in them."""
         link = read_query(query)
-        texts = link.all_texts
+        texts = link.all_texts | {name: text for name, text in memory.recall(query.removeprefix("?")).items() if name in BY_NAME}
         checked = check(texts, defaults())
         self._controls.write(texts, names or [*checked.values, *(error.field for error in checked.errors)])
         unseen = [
@@ -98,7 +106,9 @@ class Page:
         """Check, estimate and paint what the controls hold."""
         texts = self._texts = self._controls.read()
         checked = check(texts, defaults())
-        self._query = texts_to_query(texts)
+        made = fitted(texts)
+        self._query, self._left_out = made.text, made.left_out
+        memory.keep(self._query, {name: texts[name] for name in self._left_out})
         names = applying(checked.values)
         self._controls.show_applying(names)
         self._controls.show_ranges(checked.values)
@@ -130,9 +140,17 @@ class Page:
             self._address.push(self._query)
             self._committed = self._query
 
+    def _use(self, texts: Mapping[str, str]) -> None:
+        """Take over settings that a file gives, as a step of its own."""
+        self._controls.write(texts, texts)
+        self._refresh()
+        self._commit()
+
     def _on_input(self, event) -> None:
         name = event.target.name
-        if name in BY_NAME and isinstance(BY_NAME[name].kind, Targets):
+        if name not in BY_NAME:
+            return
+        if isinstance(BY_NAME[name].kind, Targets):
             self._controls.offer_own_list(name)
         self._take_paste(name, event.target)
         filled = carried_over(self._controls.read(), chosen=name, before=self._texts.get(name, ""))
@@ -180,29 +198,34 @@ class Page:
 
     def _act(self, action: str) -> None:
         if action == "copy-link":
-            self._copy(self._address.full(self._query), "Link")
+            without = f", without {report.labels_text(self._left_out)}; Share offers a settings file that holds all" if self._left_out else ""
+            self._copy(self._address.full(self._query), "Link", without)
         elif action == "share":
             self._clear()
             address = self._address.full(self._query)
-            self._share.paint(share_view.dialog(self._settings, address, counted=self._estimate is not None))
+            self._share.paint(share_view.dialog(self._settings, address, counted=self._estimate is not None, left_out=report.labels_text(self._left_out)))
             self._dialog.showModal()
         elif action == "close-share":
             self._dialog.close()
         elif action == "save-json":
             start_task(self._save_json(self._estimate))
+        elif action == "save-settings":
+            self._save(share.settings_file(self._texts), "vramplan-settings.json")
         elif action == "reset":
             self._go(texts_to_query({}), list(BY_NAME))
             self._toast("Back to the opening configuration")
+        elif action in self._bringing:
+            self._bringing[action]()
         elif action == "dismiss-notices":
             self._notices.hide()
             document.getElementById("answer").focus()
 
-    def _copy(self, text: str, what: str) -> None:
+    def _copy(self, text: str, what: str, note: str = "") -> None:
         copying = clipboard.copy(text)
 
         async def run() -> None:
             copied = await copying
-            self._toast(f"{what} copied" if copied else "This browser does not allow copying; select the text instead")
+            self._toast(f"{what} copied{note}" if copied else "This browser does not allow copying; select the text instead")
 
         start_task(run())
 
@@ -216,14 +239,17 @@ class Page:
             return
         from vramplan.documents import EstimateDocument
 
-        text = EstimateDocument.of(current).to_json()
+        self._save(EstimateDocument.of(current).to_json(), "estimate.json")
+
+    def _save(self, text: str, name: str) -> None:
+        """Hand the browser a file to save."""
         link = document.createElement("a")
         link.href = URL.createObjectURL(Blob.new(to_js([text]), to_js({"type": "application/json"})))
-        link.download = "estimate.json"
+        link.download = name
         link.click()
         address = link.href
         setTimeout(create_once_callable(lambda: URL.revokeObjectURL(address)), KEEP_FILE_FOR)
-        self._toast("Saved estimate.json")
+        self._toast(f"Saved {name}")
 
     def _on_slider(self, event) -> None:
         self._pointing = False

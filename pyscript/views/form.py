@@ -8,12 +8,20 @@ from vramplan.kinds import Choice, ExactDecimal, Field, Option, Targets
 from vramplan.limits import range_text
 from vramplan.words import option_groups
 from pyscript.tree import Child, Element, h
+from pyscript.views import bring
+from pyscript.views.finder import box_id, finder
 
 LISTED_FROM = 4
 """Choices with at least this many options become a list to choose from; fewer are shown side by side."""
 
+SEARCHED_FROM = 60
+"""Lists with at least this many options are searched by typing."""
+
 ADVANCED, TRAITS_FOLD = "advanced", "traits"
 """Parts of the form that open on demand: a section, and what few custom decoders have."""
+
+MODEL = "model"
+"""The section that models can be brought into."""
 
 FOLD_LABELS = {TRAITS_FOLD: "What else it has"}
 """Titles of folded parts inside a section."""
@@ -28,9 +36,10 @@ OWN_LIST = "list"
 """Stands for 'named one by one' in a row of named sets; never a value itself."""
 
 
-def form(texts: Mapping[str, str], applying: set[str]) -> list[Element]:
-    """Every section of the form, filled in. Fields outside `applying` are there but hidden."""
-    return [_section(section, label, texts, applying) for section, label in SECTIONS.items()]
+def form(texts: Mapping[str, str], applying: set[str], *, hub: str) -> list[Element]:
+    """Every section of the form, filled in. Fields outside `applying` are there but hidden. hub: where models are fetched from."""
+    extra = {MODEL: bring.panel(hub)}
+    return [_section(section, label, texts, applying, extra.get(section)) for section, label in SECTIONS.items()]
 
 
 def field_id(name: str) -> str:
@@ -70,12 +79,19 @@ def option_id(name: str, value: str) -> str:
 
 def control_id(field: Field) -> str:
     """Id of the control that gets the focus when the field is wrong."""
+    if is_searched(field):
+        return box_id(field.name)
     return option_id(field.name, field.kind.options[0].value) if is_row(field) else field.name
 
 
 def is_row(field: Field) -> bool:
     """Whether the field is a row of radio buttons and nothing else."""
     return isinstance(field.kind, Choice) and len(field.kind.options) < LISTED_FROM
+
+
+def is_searched(field: Field) -> bool:
+    """Whether the field is a list that is long enough to be searched by typing."""
+    return isinstance(field.kind, Choice) and len(field.kind.options) >= SEARCHED_FROM
 
 
 def is_targets(field: Field) -> bool:
@@ -103,10 +119,11 @@ def named_set(field: Field, text: str) -> str:
     return text if text in [option.value for option in field.kind.options] else OWN_LIST
 
 
-def _section(section: str, label: str, texts: Mapping[str, str], applying: set[str]) -> Element:
+def _section(section: str, label: str, texts: Mapping[str, str], applying: set[str], extra: Element | None) -> Element:
     fields = [field for field in FIELDS if field.section == section and is_shown(field)]
     fields.sort(key=lambda field: SHOWN_LAST.index(field.name) if field.name in SHOWN_LAST else -1)
-    inside = [*_fields(fields, section, texts, applying), *_folded(fields, section, texts, applying)]
+    first, *others = _fields(fields, section, texts, applying)
+    inside = [first, extra, *others, *_folded(fields, section, texts, applying)]
     title = section_title_id(section)
     if section == ADVANCED:
         summary = h("summary", h("h2", label, id=title), class_="section-title")
@@ -141,9 +158,10 @@ def _field(field: Field, texts: Mapping[str, str], applies: bool) -> Element:
         legend = h("legend", field.label, class_="label")
         own = _own_list(field, text) if is_targets(field) else None
         return h("fieldset", legend, hint, _row(field, text), own, error, **box, aria_describedby=described)
-    label = h("label", field.label, for_=field.name, class_="label")
+    label = h("label", field.label, for_=control_id(field), class_="label", id=f"{field.name}-label")
     if isinstance(field.kind, Choice):
-        return h("div", label, hint, _list(field, text, described), error, **box)
+        searched = finder(field.name, described) if is_searched(field) else None
+        return h("div", label, hint, _list(field, text, described), searched, error, **box)
     return h("div", h("div", label, hint, class_="about"), _box(field, texts, described), error, **box | {"class_": "field line"})
 
 
@@ -213,6 +231,7 @@ def _list(field: Field, text: str, described: str) -> Element:
         (_group(label, options, text) for label, options in option_groups(field.name)),
         id=field.name,
         name=field.name,
+        aria_labelledby=f"{field.name}-label",
         aria_describedby=described,
         autocomplete="off",
     )

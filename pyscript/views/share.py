@@ -8,8 +8,11 @@ FRAME_HEIGHT = 720
 """Height of the frame that is offered, in CSS pixels: headline and first panels without scrolling."""
 
 
-def dialog(settings: Settings | None, address: str, *, counted: bool) -> Element:
-    """The content of the dialog; every text has a button that copies it. counted: whether there is an estimate to save."""
+def dialog(settings: Settings | None, address: str, *, counted: bool, left_out: str) -> Element:
+    """The content of the dialog; every text has a button that copies it.
+
+    counted: whether there is an estimate to save. left_out: what the link has no room for, in words.
+    """
     frame = h(
         "iframe",
         src=address,
@@ -22,6 +25,9 @@ def dialog(settings: Settings | None, address: str, *, counted: bool) -> Element
     return h(
         "div",
         _text("share-link", "Link", address, rows=2),
+        h("p", f"The link has no room for {left_out}; the settings file holds everything, and is opened by dropping it on the page.", class_="caveat")
+        if left_out
+        else None,
         _text("share-frame", "Frame for another page", markup(frame), rows=4),
         [
             _text("share-command", "Terminal", share.command(settings), rows=2),
@@ -32,6 +38,7 @@ def dialog(settings: Settings | None, address: str, *, counted: bool) -> Element
         ]
         if settings
         else h("p", "The terminal command, Python and JSON follow when every input can be used.", class_="note"),
+        h("button", "Save settings file", type="button", data_action="save-settings", class_="plain"),
     )
 
 

@@ -18,7 +18,7 @@ DRAWN = """() => new Promise(done => {
     requestAnimationFrame(() => requestAnimationFrame(() => done(true)));
 })"""
 NAMED_PROBLEMS = 3
-LISTED_FROM = 4
+LISTED_FROM, SEARCHED_FROM = 4, 60
 
 
 class Calculator:
@@ -163,7 +163,20 @@ class Calculator:
             self.radio(name, value).check()
             return
         option = next(option for option in BY_NAME[name].kind.options if option.value == value)
+        if self._is_searched(BY_NAME[name]):
+            self.find(name, option.label)
+            self.matches(name).get_by_role("option", name=option.label, exact=True).click()
+            return
         self.control(name).select_option(label=f"{option.label}, {option.hint}" if option.hint else option.label)
+
+    def find(self, name, text):
+        """Type into the box in front of a long list."""
+        self.control(name).fill(text)
+        expect(self.matches(name)).to_be_visible()
+
+    def matches(self, name):
+        """What a search has found."""
+        return self.root.get_by_role("listbox", name=BY_NAME[name].label)
 
     def set(self, **texts):
         """Set settings in the order given, each as a person would."""
@@ -182,6 +195,10 @@ class Calculator:
             expect(self.radio(name, text)).to_be_checked()
         elif isinstance(BY_NAME[name].kind, Targets):
             expect(self.own_targets).to_have_value(text)
+        elif self._is_searched(BY_NAME[name]):
+            labels = {option.value: option.label for option in BY_NAME[name].kind.options}
+            shown = labels.get(text, f"{text} (not available)")  # the search box; before any script has run, the list itself
+            expect(self.control(name)).to_have_value(re.compile(rf"^({re.escape(shown)}|{re.escape(text)})$"))
         else:
             expect(self.control(name)).to_have_value(text)
 
@@ -196,6 +213,10 @@ class Calculator:
         return isinstance(field.kind, Choice) and len(field.kind.options) < LISTED_FROM
 
     @staticmethod
+    def _is_searched(field):
+        return isinstance(field.kind, Choice) and len(field.kind.options) >= SEARCHED_FROM
+
+    @staticmethod
     def _is_named_set(name, text):
         kind = BY_NAME[name].kind
         return isinstance(kind, Targets) and text in [option.value for option in kind.options]
@@ -203,6 +224,51 @@ class Calculator:
     @staticmethod
     def _option(name, value):
         return next(option.label for option in BY_NAME[name].kind.options if option.value == value)
+
+    # Bringing models and adapters
+
+    def open_bring(self):
+        """Unfold where models and adapters are brought."""
+        if not self.brought_text.is_visible():
+            self.form.get_by_text("Bring a model or an adapter", exact=True).click()
+
+    @property
+    def brought_text(self):
+        """The box a file is pasted into."""
+        return self.form.get_by_role("textbox", name="Paste the file", exact=True)
+
+    @property
+    def hub_id(self):
+        """The box a model's id is typed into."""
+        return self.form.get_by_role("textbox", name="Or name it on the Hugging Face Hub", exact=True)
+
+    @property
+    def brought(self):
+        """What was made of it."""
+        return self.form.get_by_role("status")
+
+    def bring(self, text):
+        """Paste a file's text and read it."""
+        self.open_bring()
+        self.brought_text.fill(text)
+        self.button("Read it").click()
+
+    def choose_file(self, name, content):
+        """Choose a file with this content."""
+        self.open_bring()
+        self.form.get_by_label("Choose a file").set_input_files({"name": name, "mimeType": "application/json", "buffer": content})
+
+    def drop_file(self, name, content):
+        """Drop a file somewhere on the page."""
+        transfer = self.root.evaluate_handle("([name, text]) => { const files = new DataTransfer(); files.items.add(new File([text], name)); return files; }", [name, content])
+        for event in ("dragenter", "dragover", "drop"):
+            self.root.locator("main").dispatch_event(event, {"dataTransfer": transfer})
+
+    def fetch(self, name):
+        """Ask the Hub for a model."""
+        self.open_bring()
+        self.hub_id.fill(name)
+        self.button("Fetch").click()
 
     # Results
 

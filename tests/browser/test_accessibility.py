@@ -6,6 +6,7 @@ import pytest
 from configurations import OPENING
 from vramplan import accounts, report
 from vramplan_site.toolchain import axe_path
+import files
 import runs
 
 WIDE, TABLET, PHONE = ({"width": 1440, "height": 900}, {"width": 768, "height": 1024}, {"width": 360, "height": 740})
@@ -92,6 +93,30 @@ def unknown_choice(page):
     expect(page.problems).to_be_visible()
 
 
+def finding(page):
+    page.find("model", "qwen")
+
+
+def nothing_found(page):
+    page.control("model").fill("no such model")
+    expect(page.form.get_by_text("Nothing of that name")).to_be_visible()
+
+
+def brought_model(page):
+    page.bring(files.MIXTRAL)
+    expect(page.brought).to_contain_text("46,702,792,704")
+
+
+def brought_adapter(page):
+    page.bring(files.ADAPTER)
+    expect(page.brought).to_contain_text("27,262,976")
+
+
+def brought_nothing(page):
+    page.bring("<html>")
+    expect(page.brought).to_contain_text("a web page")
+
+
 def share_dialog(page):
     page.share()
     page.dialog.get_by_role("button", name="Copy Link").click()
@@ -99,7 +124,7 @@ def share_dialog(page):
 
 
 STATES = (opening, does_not_fit, likely_and_partly_unchecked, unlikely_on_a_card, planned, not_countable, custom_everything, invalid,
-          everything_unfolded, notices, unknown_choice, share_dialog)
+          everything_unfolded, finding, nothing_found, brought_model, brought_adapter, brought_nothing, notices, unknown_choice, share_dialog)
 
 
 def findings(page, sizes=(WIDE, TABLET, PHONE), context=BUT_EVIDENCE):
@@ -167,8 +192,13 @@ def test_the_keyboard_alone_does_the_main_job(calculator):
     assert calculator.root.evaluate("document.activeElement.closest('main') !== null && document.activeElement.closest('form') === null")
 
     calculator.control("model").focus()
+    calculator.page.keyboard.type("llama 2")
     press("ArrowDown")
+    press("ArrowUp")
+    press("Enter")
     calculator.expect_setting("model", "llama-2-7b")
+    press("Tab")
+    expect(calculator.form.get_by_text("Bring a model or an adapter", exact=True)).to_be_focused()
     press("Tab")
     expect(calculator.radio("method", "qlora")).to_be_focused()
     press("ArrowLeft")
