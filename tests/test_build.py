@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from vramplan_site import toolchain
+from pyscript.tree import h, markup
+from vramplan_site import pages, toolchain
 from vramplan_site.server import open_server
 from vramplan_site.toolchain import DIST, ROOT
 
@@ -184,3 +185,20 @@ def test_versions_for_the_page_are_those_of_the_tests():
     page = dict(re.findall(r"^([\w-]+)==(\S+)", (toolchain.LOCKS / "wasm.lock").read_text("utf-8"), re.MULTILINE))
     assert page.pop("micropip")
     assert page == {name: locked[name] for name in page}
+
+
+@pytest.mark.parametrize("hub, connect", (("https://huggingface.co", "'self' https://huggingface.co"), ("http://mirror.example:8080", "'self' http://mirror.example:8080"), ("", "'self'")))
+def test_the_page_may_ask_the_hub_it_was_built_with_and_no_other(hub, connect):
+    assets = {"files": dict.fromkeys(("style.css", "icon.svg", "preview.png", "boot.mjs"), "x"), "links": [], "boot": {}}
+    meta, *_ = pages.head(assets, hub)
+    directives = dict(part.split(" ", 1) for part in dict(meta.attributes)["content"].split("; "))
+    assert directives["connect-src"] == connect and directives["default-src"] == "'self'"
+    assert "unsafe-inline" not in directives["script-src"] and "'unsafe-eval'" not in directives["script-src"]
+    form = markup(h("form", pages.slots(assets, hub)["form"]))
+    assert ("Hugging Face" in form) is bool(hub)
+
+
+@pytest.mark.parametrize("text", ("huggingface.co", "ftp://x", "https://a/b", "https://a b", "https://a;script-src *", "", "javascript:alert(1)"))
+def test_a_hub_that_is_no_origin_is_refused(text):
+    done = build_py("build", "--hub", text)
+    assert done.returncode != 0 and "must be a scheme and a host" in done.stderr

@@ -10,8 +10,12 @@ from vramplan.compare import compare
 from vramplan.curve import curve
 from vramplan.errors import FieldError, NotExpressible, SettingsError
 from vramplan.fit import fit
+from vramplan.importing.imported import Imported, import_text
+from vramplan.importing.problems import ImportProblem
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 
 __version__ = "0.2.0"
-__all__ = ["Estimate", "FieldError", "NotExpressible", "Settings", "SettingsError", "compare", "curve", "estimate", "fit"]
+__all__ = [
+    "Estimate", "FieldError", "ImportProblem", "Imported", "NotExpressible", "Settings", "SettingsError", "compare", "curve", "estimate", "fit", "import_text",
+]
