@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping
 
-from js import AbortController, Object, clearTimeout, document, fetch, setTimeout
-from pyodide.ffi import JsException, create_once_callable, to_js
+from js import AbortController, Object, document, fetch
+from pyodide.ffi import JsException, to_js
 
+from vramplan import brought
+from vramplan.catalogue import DIMENSIONS, TRAITS, defaults
 from vramplan.importing import hub
-from vramplan.importing.foreign import MODEL
+from vramplan.importing.foreign import MODEL, SETTINGS
 from vramplan.importing.imported import Imported, import_text
-from vramplan.importing.model import DENSE_OFFERED
+from vramplan.importing.model import CAN_BE_DENSE
 from vramplan.importing.problems import ImportProblem
-from vramplan.importing.text import check_size, decoded
+from vramplan.importing.text import check_announced, check_size, decoded
 from pyscript.dom import Region
 from pyscript.events import Later, listen, start
 from pyscript.views import bring as view
@@ -20,7 +22,10 @@ READ_AFTER = 0
 
 
 class Bring:
-    """The panel of the form, and files dropped on the page. `use` takes the settings a file gives."""
+    """The panel of the form, and files dropped on the page. `use` takes the settings a file gives.
+
+    What was asked for last counts: a new file, text or name gives up what is still under way.
+    """
 
     def __init__(self, texts: Callable[[], Mapping[str, str]], use: Callable[[Mapping[str, str]], None]):
         self._texts = texts
@@ -28,9 +33,12 @@ class Bring:
         self._result = Region(view.RESULT)
         self._last = ("", "")
         self._model: Imported | None = None
+        self._chosen: dict[str, str] = {}
         self._asking = None
         self._box = document.getElementById(view.TEXT)
         self._read_later = Later(self.read_box, READ_AFTER)
+        self._give_up_later = Later(self._give_up, hub.TIMEOUT_MILLISECONDS)
+        self._late = False
         file = document.getElementById(view.FILE)
         listen(self._box, "paste", lambda event: self._read_later.call())
         listen(file, "change", lambda event: self._take_files(file.files))
@@ -39,30 +47,49 @@ class Bring:
             listen(named, "keydown", self._on_key)
         for name in ("dragenter", "dragover"):
             listen(document, name, self._on_drag)
-        listen(document, "dragleave", lambda event: self._mark(event.relatedTarget is not None and _has_files(event)))
+        listen(document, "dragleave", lambda event: self._mark(bool(event.relatedTarget) and _has_files(event)))
         listen(document, "drop", self._on_drop)
+        self._take_files(file.files)
 
     def read_box(self) -> None:
         """Read what is pasted."""
+        self._begin()
         self._read(self._box.value, "")
 
     def read_as_dense(self) -> None:
         """Read the last file again, its unknown type as a dense decoder."""
+        self._begin()
         self._read(*self._last, as_dense=True)
+        document.getElementById(view.RESULT).focus()
 
     def fetch(self) -> None:
         """Ask the Hub for the named model's config.json."""
+        asking = self._begin()
         try:
             name = hub.model_id(document.getElementById(view.HUB).value)
         except ImportProblem as problem:
             self._refuse(problem)
         else:
-            start(self._fetch(name))
+            start(self._fetch(name, asking))
 
     def cancel(self) -> None:
         """Give up a request."""
+        self._begin()
+        self._refuse(hub.cancelled())
+        document.getElementById(view.RESULT).focus()
+
+    def _begin(self):
+        """Give up what is under way, and begin something new; what comes late can see that it is no longer wanted."""
         if self._asking:
             self._asking.abort()
+        self._give_up_later.cancel()
+        self._late = False
+        self._asking = AbortController.new()
+        return self._asking
+
+    def _give_up(self) -> None:
+        self._late = True
+        self._asking.abort()
 
     def _read(self, text: str, source: str, *, as_dense: bool = False) -> None:
         self._last = (text, source)
@@ -71,30 +98,33 @@ class Bring:
         except ImportProblem as problem:
             self._refuse(problem)
             return
-        if found.kind == MODEL:
-            self._model = found
-        self._show(view.result(found, source))
+        self._show(view.result(found, source), brought.spoken(found))
         if found.texts:
-            self._use(found.texts)
+            self._use(defaults() | found.texts if found.kind == SETTINGS else found.texts)
+        if found.kind == MODEL:
+            self._model, self._chosen = found, self._model_texts()
+
+    def _model_texts(self) -> dict[str, str]:
+        texts = self._texts()
+        return {name: texts[name] for name in ("model", *DIMENSIONS, *TRAITS)}
 
     def _base(self) -> Imported | None:
         """The model an adapter is for: the one brought last, unless another was chosen since."""
-        texts, model = self._texts(), self._model
-        still = model and all(texts.get(name) == text for name, text in model.texts.items() if name not in ("method", "quantization"))
-        return model if still else None
+        return self._model if self._model and self._chosen == self._model_texts() else None
 
     def _refuse(self, problem: ImportProblem) -> None:
-        self._show(view.problem(problem, dense=problem.hint == DENSE_OFFERED))
+        self._show(view.problem(problem, dense=problem.code == CAN_BE_DENSE), str(problem))
 
-    def _show(self, tree) -> None:
+    def _show(self, tree, told: str) -> None:
         document.getElementById(view.PANEL).open = True
-        self._result.paint(tree)
+        self._result.renew(tree)
+        document.getElementById(view.TOLD).textContent = told
 
     def _take_files(self, files) -> None:
         if files.length:
-            start(self._read_file(files.item(0), files.length))
+            start(self._read_file(files.item(0), files.length, self._begin()))
 
-    async def _read_file(self, file, count: int) -> None:
+    async def _read_file(self, file, count: int, asking) -> None:
         try:
             if count > 1:
                 raise ImportProblem("many_files", f"{count} files were given.", "Bring one at a time: the model first, then an adapter for it.")
@@ -105,32 +135,24 @@ class Bring:
         except JsException:
             self._refuse(ImportProblem("unreadable", "The browser could not read the file.", "Choose it again; a folder cannot be read."))
         else:
-            self._read(text, file.name)
+            if self._asking is asking:
+                self._read(text, file.name)
         document.getElementById(view.FILE).value = ""
 
-    async def _fetch(self, name: str) -> None:
-        self.cancel()
-        asking = self._asking = AbortController.new()
-        button = document.getElementById(view.HUB_BUTTON)
-        button.disabled = True
-        late = []
-
-        def give_up() -> None:
-            late.append(True)
-            asking.abort()
-
-        timer = setTimeout(create_once_callable(give_up), hub.TIMEOUT_SECONDS * 1_000)
-        self._show(view.waiting(f"Asking for the config.json of {name} …"))
+    async def _fetch(self, name: str, asking) -> None:
+        self._give_up_later.call()
+        waiting = f"Asking for the config.json of {name} …"
+        self._show(view.waiting(waiting), waiting)
         try:
             text = await _config(name, document.getElementById(view.HUB).dataset.origin, asking.signal)
         except ImportProblem as problem:
-            self._refuse(hub.too_slow() if late else hub.cancelled() if asking.signal.aborted else problem)
+            if self._asking is asking:
+                self._refuse(hub.too_slow() if self._late else problem)
         else:
-            self._read(text, name)
-        finally:
-            clearTimeout(timer)
-            button.disabled = False
-            self._asking = None
+            if self._asking is asking:
+                self._read(text, name)
+        if self._asking is asking:
+            self._give_up_later.cancel()
 
     def _on_key(self, event) -> None:
         if event.key == "Enter":
@@ -154,7 +176,7 @@ class Bring:
 
 
 def _has_files(event) -> bool:
-    return event.dataTransfer is not None and "Files" in list(event.dataTransfer.types)
+    return bool(event.dataTransfer) and "Files" in list(event.dataTransfer.types)
 
 
 async def _config(name: str, origin: str, signal) -> str:
@@ -166,9 +188,17 @@ async def _config(name: str, origin: str, signal) -> str:
         raise hub.unreachable() from None
     if not answer.ok:
         raise hub.refused(name, answer.status)
-    length = answer.headers.get("Content-Length") or ""
-    check_size(int(length) if length.isdecimal() else 0)
+    check_announced(answer.headers.get("Content-Length") or "")
     try:
-        return decoded((await answer.arrayBuffer()).to_bytes())
+        return decoded(await _body(answer))
     except JsException:
         raise hub.cut_off() from None
+
+
+async def _body(answer) -> bytes:
+    """The bytes of an answer, refused as soon as there are too many."""
+    reader, data = answer.body.getReader(), bytearray()
+    while not (part := await reader.read()).done:
+        data += part.value.to_bytes()
+        check_size(len(data))
+    return bytes(data)

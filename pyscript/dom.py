@@ -27,6 +27,11 @@ class Region:
         self._shown = tree
         self._root.hidden = False
 
+    def renew(self, tree: Element) -> None:
+        """Show this tree as new: nothing that was opened or closed in the last one stays so."""
+        self._shown = None
+        self.paint(tree)
+
     def hide(self) -> None:
         """Show nothing."""
         self._root.hidden = True

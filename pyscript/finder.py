@@ -5,6 +5,7 @@ from collections.abc import Callable
 from js import Event, Object, document
 from pyodide.ffi import to_js
 
+from vramplan.finding import FIRST, NONE, next_place
 from vramplan.kinds import Field, Option
 from pyscript.dom import Region
 from pyscript.events import listen
@@ -19,16 +20,18 @@ class Finder:
         self._matching = matching
         self._select = document.getElementById(field.name)
         self._box = document.getElementById(view.box_id(field.name))
-        self._list = Region(view.list_id(field.name))
+        self._list = Region(view.place_id(field.name))
+        self._told = document.getElementById(view.told_id(field.name))
         self._found: tuple[Option, ...] = ()
-        self._marked = -1
+        self._marked = NONE
+        self._opened = False
         for name, handler in (
-            ("focus", lambda event: self._box.select()), ("click", lambda event: self._open("")), ("input", self._on_input),
-            ("keydown", self._on_key), ("blur", lambda event: self._close()),
+            ("focus", lambda event: self._box.select()), ("click", self._on_click), ("input", self._on_input), ("keydown", self._on_key),
+            ("blur", lambda event: self._close()),
         ):
             listen(self._box, name, handler)
-        place = document.getElementById(view.list_id(field.name))
-        listen(place, "pointerdown", lambda event: event.preventDefault())  # keeps the focus in the box
+        place = document.getElementById(view.place_id(field.name))
+        listen(place, "mousedown", lambda event: event.preventDefault())  # keeps the focus in the box
         listen(place, "click", self._on_pick)
         self._select.hidden = True
         document.getElementById(view.finder_id(field.name)).hidden = False
@@ -39,10 +42,6 @@ class Finder:
         chosen = self._select.selectedOptions.item(0)
         self._box.value = chosen.textContent if chosen else ""
 
-    def focus(self) -> None:
-        """Move the focus to the box."""
-        self._box.focus()
-
     def mark_wrong(self, wrong: bool) -> None:
         """Say whether the value can be used."""
         if wrong:
@@ -50,26 +49,29 @@ class Finder:
         else:
             self._box.removeAttribute("aria-invalid")
 
+    def _on_click(self, event) -> None:
+        if not self._opened:
+            self._open("")
+
     def _on_input(self, event) -> None:
         event.stopPropagation()
         self._open(self._box.value)
-        self._mark(0 if self._box.value.strip() and self._found else -1)
+        self._told.textContent = view.told(self._found)
+        if self._box.value.strip() and self._found:
+            self._mark(FIRST)
 
     def _on_key(self, event) -> None:
-        opened = self._box.getAttribute("aria-expanded") == "true"
-        steps = {"ArrowDown": 1, "ArrowUp": -1}
-        if event.key in steps:
+        if event.key in ("ArrowDown", "ArrowUp"):
             event.preventDefault()
-            if not opened:
+            if not self._opened:
                 self._open("")
-                return
-            if self._found:
-                self._mark((self._marked + steps[event.key]) % len(self._found))
+            elif self._found:
+                self._mark(next_place(self._marked, len(self._found), back=event.key == "ArrowUp"))
         elif event.key == "Enter":
             event.preventDefault()
-            if opened and 0 <= self._marked < len(self._found):
+            if self._opened and self._marked != NONE:
                 self._choose(self._found[self._marked].value)
-        elif event.key == "Escape" and opened:
+        elif event.key == "Escape" and self._opened:
             event.preventDefault()
             self._close()
 
@@ -82,13 +84,14 @@ class Finder:
         self._found = self._matching(text)
         values = [option.value for option in self._found]
         chosen = self._select.value
-        self._box.setAttribute("aria-expanded", "true")
-        self._mark(values.index(chosen) if not text.strip() and chosen in values else -1)
+        self._opened = True
+        self._box.setAttribute("aria-expanded", "true" if self._found else "false")
+        self._mark(values.index(chosen) if not text.strip() and chosen in values else NONE)
 
     def _mark(self, place: int) -> None:
         self._marked = place
         self._list.paint(view.matches(self._field.name, self._field.label, self._found, place, self._select.value))
-        if place >= 0:
+        if place != NONE:
             name = view.match_id(self._field.name, place)
             self._box.setAttribute("aria-activedescendant", name)
             document.getElementById(name).scrollIntoView(to_js({"block": "nearest"}, dict_converter=Object.fromEntries))
@@ -105,6 +108,9 @@ class Finder:
 
     def _close(self) -> None:
         self._list.hide()
+        self._opened = False
+        self._marked = NONE
+        self._told.textContent = ""
         self._box.setAttribute("aria-expanded", "false")
         self._box.removeAttribute("aria-activedescendant")
         self.show()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 import json
 
-from js import sessionStorage
+import js
 from pyodide.ffi import JsException
 
 KEY = "vramplan"
@@ -14,9 +14,9 @@ def keep(query: str, texts: Mapping[str, str]) -> None:
     """Remember the texts that belong to a query string; nothing where the browser keeps nothing, as in some frames."""
     try:
         if texts:
-            sessionStorage.setItem(KEY, json.dumps({"query": query, "texts": dict(texts)}))
+            js.sessionStorage.setItem(KEY, json.dumps({"query": query, "texts": dict(texts)}))
         else:
-            sessionStorage.removeItem(KEY)
+            js.sessionStorage.removeItem(KEY)
     except (JsException, AttributeError):
         pass
 
@@ -24,8 +24,8 @@ def keep(query: str, texts: Mapping[str, str]) -> None:
 def recall(query: str) -> dict[str, str]:
     """The texts that were kept for a query string, or none."""
     try:
-        kept = json.loads(sessionStorage.getItem(KEY) or "{}")
-    except (JsException, AttributeError, ValueError):
+        kept = json.loads(js.sessionStorage.getItem(KEY) or "{}")
+    except (JsException, AttributeError, ValueError, RecursionError):
         return {}
     texts = kept.get("texts") if isinstance(kept, dict) and kept.get("query") == query else None
     return {str(name): str(text) for name, text in texts.items()} if isinstance(texts, dict) else {}

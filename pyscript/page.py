@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 import json
+from types import MappingProxyType
 
 import host
 from js import URL, Blob, document, setTimeout
@@ -40,6 +41,10 @@ TOAST_FOR = 4_000
 """Milliseconds a confirmation stays on the screen."""
 
 
+NOTHING_KEPT: Mapping[str, str] = MappingProxyType({})
+"""A run whose query string had room for all of it."""
+
+
 class Page:
     """Ties the form, the address and the results together. All state is in the form and the address."""
 
@@ -65,7 +70,8 @@ class Page:
 
     def start(self, touched: list[str]) -> None:
         """Take over: show what the link says, except in the fields a visitor has used while the page was loading."""
-        self._open(self._address.query(), [name for name in BY_NAME if name not in touched])
+        query = self._address.query()
+        self._open(query, [name for name in BY_NAME if name not in touched], memory.recall(query.removeprefix("?")))
         if self._estimate:
             self._results.paint_panels()
         form = document.getElementById("form")
@@ -81,10 +87,13 @@ class Page:
         for button in document.querySelectorAll("button[data-action]"):
             button.disabled = False
 
-    def _open(self, query: str, names: list[str] | None = None) -> None:
-        """Show the run of a query string. Unless names are given, fields it has no use for keep what is typed in them."""
+    def _open(self, query: str, names: list[str] | None = None, kept: Mapping[str, str] = NOTHING_KEPT) -> None:
+        """Show the run of a query string. Unless names are given, fields it has no use for keep what is typed in them.
+
+        kept: what the query string had no room for.
+        """
         link = read_query(query)
-        texts = link.all_texts | {name: text for name, text in memory.recall(query.removeprefix("?")).items() if name in BY_NAME}
+        texts = link.all_texts | {name: text for name, text in kept.items() if name in BY_NAME}
         checked = check(texts, defaults())
         self._controls.write(texts, names or [*checked.values, *(error.field for error in checked.errors)])
         unseen = [

@@ -44,6 +44,9 @@ def test_modules_that_stay_and_targets_that_match_nothing_are_named():
     ({"target_modules": ["v_proj", "o_proj", "k_proj", "q_proj"], "lora_dropout": 0.05}, {"rank": "8", "adapter_targets": "attention", "lora_dropout": "0.05"}, []),
     ({"target_modules": ["lm_head", "embed_tokens"]}, {"rank": "8", "adapter_targets": "lm_head,embed"}, []),
     ({"layers_to_transform": [0]}, {"rank": "8", "adapter_targets": "q"}, ["target_modules"]),
+    ({"rank_pattern": {"q_proj": 64}}, {"rank": "64", "adapter_targets": "q"}, []),
+    ({"lora_dropout": 1e-7}, {"rank": "8", "adapter_targets": "q", "lora_dropout": "0.0000001"}, []),
+    ({"target_modules": ["nothing"], "modules_to_save": ["lm_head"]}, {}, ["modules_to_save"]),
     ({"target_modules": ["q_proj", "v_proj"], "rank_pattern": {"v_proj": 4}}, {"rank": "8", "adapter_targets": "q,v"}, ["rank_pattern"]),
     ({"modules_to_save": ["lm_head"], "use_dora": True, "bias": "all"}, {"rank": "8", "adapter_targets": "q"}, ["modules_to_save", "use_dora", "bias"]),
 ))
@@ -59,6 +62,9 @@ def test_the_settings_say_what_they_can_and_the_rest_is_named(changes, texts, ke
     ({"target_modules": [["q"]]}, "wrong_type"), ({"target_modules": "("}, "pattern"), ({"exclude_modules": {"a": 1}}, "wrong_type"),
     ({"rank_pattern": ["q"]}, "wrong_type"), ({"rank_pattern": {"q_proj": "4"}}, "wrong_type"), ({"rank_pattern": {"(": 4}}, "pattern"),
     ({"modules_to_save": "lm_head"}, "wrong_type"), ({"modules_to_save": [1]}, "wrong_type"), ({"layers_to_transform": "all"}, "wrong_type"),
+    ({"use_dora": "true"}, "wrong_type"), ({"lora_bias": [None]}, "wrong_type"), ({"bias": "ALL"}, "wrong_type"), ({"bias": [{}]}, "wrong_type"),
+    ({"lora_dropout": "0.1"}, "out_of_range"), ({"lora_dropout": 1.5}, "out_of_range"), ({"rank_pattern": {"q_proj": 0}}, "out_of_range"),
+    ({"layers_to_transform": [1], "layers_pattern": "(x"}, "pattern"), ({"layers_to_transform": [0], "layers_pattern": "h"}, "no_match"),
 ))
 def test_files_that_cannot_be_followed_get_a_sentence(changes, code):
     with pytest.raises(ImportProblem) as refused:
@@ -73,6 +79,14 @@ def test_an_adapter_takes_the_preset_it_names_as_its_base():
     assert found.texts["model"] == "qwen3-8b"
     assert found.trainable == 36 * 8 * (4096 + 4096)
     assert found.settings.targets == ("q",) and found.settings.rank == 8
+
+
+def test_an_adapter_of_a_model_that_cannot_be_counted_gives_no_settings():
+    base = import_text(json.dumps({"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32, "num_key_value_heads": 8, "num_local_experts": 8}), {})
+    found = import_text(json.dumps(LORA | {"base_model_name_or_path": "somebody/mixtral"}), {}, base=base)
+    assert (found.texts, found.settings, found.trainable) == ({}, None, 32 * 8 * (4096 + 4096))
+    assert "Mixtral" in found.label
+    assert import_text(json.dumps(LORA | {"base_model_name_or_path": "Qwen/Qwen3-8B"}), {}, base=base).texts["model"] == "qwen3-8b"
 
 
 def test_an_adapter_for_full_fine_tuning_becomes_lora_and_a_quantised_base_stays():

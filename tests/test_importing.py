@@ -12,11 +12,13 @@ from time import process_time
 from hypothesis import HealthCheck, given, settings, strategies as st
 import pytest
 
-from vramplan import Settings, cli
+from vramplan import Settings, brought, cli, documents, tables
+from vramplan.catalogue import defaults
 from vramplan.importing.imported import import_text
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.text import MAX_BYTES, check_size, decoded, read_object
 
+RECORDED = [json.loads(line) for line in Path(__file__).with_name("imported").joinpath("models.jsonl").read_text("utf-8").splitlines()]
 LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
          "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": False, "rope_theta": 500000.0}
 TEXT = json.dumps(LLAMA, indent=2)
@@ -37,7 +39,6 @@ def code_of(text, **options):
     with pytest.raises(ImportProblem) as refused:
         import_text(text, {}, **options)
     problem = refused.value
-    assert problem.message[0].isupper() or problem.message.split()[0].replace("_", "").replace(".", "").isalnum()
     assert problem.message.endswith(".") and problem.hint.endswith(".") and len(problem.message) < 400
     return problem.code
 
@@ -149,6 +150,38 @@ def test_the_page_of_a_multimodal_file_is_its_decoder():
     assert [each.key for each in found.unsupported] == ["vision_config"]
 
 
+ONE_EACH = list({line["config"].get("model_type", ""): line["config"] for line in RECORDED}.values())
+
+
+def test_nothing_of_the_model_brought_before_stays():
+    usual = defaults()
+    alone = [import_text(json.dumps(config), usual) for config in ONE_EACH]
+    for before in alone[::7]:
+        for config, known in zip(ONE_EACH, alone, strict=True):
+            again = import_text(json.dumps(config), usual | before.texts)
+            assert again.settings == known.settings or before.texts.get("method"), (before.label, again.label)
+
+
+def test_a_quantisation_of_the_file_brought_before_does_not_stay():
+    quantised = import_text(json.dumps(LLAMA | {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}}), defaults())
+    found = import_text(TEXT, defaults() | quantised.texts)
+    assert found.settings.quantization == defaults()["quantization"]
+    assert "quantization" in [each.setting for each in found.assumed]
+
+
+def test_what_is_wrong_elsewhere_in_the_form_is_not_the_files_fault():
+    found = import_text(TEXT, defaults() | {"rank": "", "gpu": "nothing", "sequence_length": "x"})
+    assert found.settings.hidden_size == 4096
+    assert code_of(json.dumps(LLAMA | {"vocab_size": 10**8})) == "out_of_range"
+
+
+def test_settings_that_no_run_can_have_are_opened_all_the_same():
+    found = import_text(json.dumps({"settings": {"hidden_size": "9" * 2_500, "model": "custom", "rank": 8, "unheard": 1, "gpu": None}}), {})
+    assert found.settings is None and found.texts == {"hidden_size": "9" * 2_500, "model": "custom", "rank": "8"}
+    assert [each.key for each in found.unsupported] == ["hidden_size"]
+    assert [each.key for each in found.ignored] == ["unheard", "gpu"]
+
+
 # What is repaired, and said
 
 
@@ -195,7 +228,7 @@ def test_texts_that_are_no_file_of_a_model(text, code):
     ({"model_type": "mamba", "hidden_size": 768, "num_hidden_layers": 12}, "not_a_decoder"), ({"model_type": "vit"}, "not_a_decoder"),
     ({"model_type": "whisper"}, "not_a_decoder"), ({"model_type": "x", "is_encoder_decoder": True}, "not_a_decoder"),
     ({"model_type": "unheard"}, "not_a_model"), ({"model_type": "unheard", "hidden_size": 64, "num_hidden_layers": 2}, "unknown_model_type"),
-    ({"hidden_size": 64, "num_hidden_layers": 2}, "unknown_model_type"), ({"model_type": "x", "hidden_size": 64, "num_hidden_layers": 2, "num_experts": 8}, "unknown_model_type"),
+    ({"hidden_size": 64, "num_hidden_layers": 2}, "unknown_model_type"), ({"model_type": "x", "hidden_size": 64, "num_hidden_layers": 2, "num_experts": 8}, "not_dense"),
 ))
 def test_files_that_are_something_else_are_named_for_what_they_are(content, code):
     assert code_of(json.dumps(content)) == code
@@ -272,7 +305,7 @@ def test_a_model_no_accounting_has_terms_for_is_counted_and_its_estimate_refused
 
 
 @pytest.mark.parametrize("text", (
-    json.dumps(LLAMA | {f"key{number}": number for number in range(50_000)}), json.dumps(LLAMA | {"layer_types": ["x"] * 100_000}),
+    '{"a": ' + "/* " * 1_300_000, '{"a": "' + '\\"' * 2_000_000, json.dumps(LLAMA | {f"key{number}": number for number in range(50_000)}), json.dumps(LLAMA | {"layer_types": ["x"] * 100_000}),
     '{"model_type": "llama", "x": "' + "\\u0041" * 600_000 + '"}', "/*" * 1_000_000, '{"a": ' + "[" * 50 + "]" * 50 + "," * 1_000_000 + "}", "#" * (MAX_BYTES - 1),
     '"' * 1_000_000, '{"a": "' + "\\" * 1_000_000, "//\n" * 1_000_000,
 ))
@@ -287,7 +320,7 @@ def test_large_texts_are_answered_in_time(text):
 
 # Whatever comes
 
-MODELS = [json.loads(line)["config"] for line in Path(__file__).with_name("imported").joinpath("models.jsonl").read_text("utf-8").splitlines()]
+MODELS = [line["config"] for line in RECORDED]
 ADAPTERS = [json.loads(line)["adapter"] for line in Path(__file__).with_name("imported").joinpath("adapters.jsonl").read_text("utf-8").splitlines()]
 JUNK = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 70), st.integers(), st.floats(allow_nan=False), st.text(max_size=8), st.lists(st.integers(-1, 9), max_size=4),
@@ -321,7 +354,51 @@ def test_ten_thousand_damaged_files_raise_nothing_but_sentences(text, as_dense):
         assert problem.code and problem.message.endswith(".") and problem.hint.endswith(".")
         assert len(problem.message) < 1_000
     else:
-        assert found.total >= 0 and found.settings is None or isinstance(found.settings, Settings)
+        assert found.total >= 0 and (found.settings is None or isinstance(found.settings, Settings))
+        told = "\n".join((tables.import_table(found), brought.spoken(found), *brought.notes(found)))
+        assert all(character.isprintable() or character == "\n" for character in told)
+        assert len(told) < 100_000
+        assert json.loads(documents.ImportDocument.of(found).to_json())["parameters"]["total"] == found.total
+
+
+@pytest.mark.parametrize("changes", (
+    {"rank_pattern": {f"model.layers.{number}.self_attn.q_proj": 8 for number in range(1_000)}}, {"rank_pattern": {f".*{number}.*x": 8 for number in range(1_000)}},
+    {"target_modules": [f"q{number}" for number in range(4_096)]}, {"modules_to_save": ["a" * 1_000] * 4_096}, {"exclude_modules": ["x"] * 4_096},
+))
+def test_long_lists_of_an_adapter_are_answered_in_time(changes):
+    started = process_time()
+    try:
+        import_text(json.dumps({"peft_type": "LORA", "r": 8, "target_modules": ["q_proj"]} | changes), {"model": "llama-3.1-405b"})
+    except ImportProblem:
+        pass
+    assert process_time() - started < IN_TIME
+
+
+@pytest.mark.parametrize("changes", ({"num_local_experts": 10**9}, {"num_local_experts": 10**6, "num_hidden_layers": 1_024}))
+def test_any_number_of_experts_is_answered_in_time(changes):
+    started = process_time()
+    config = LLAMA | {"model_type": "mixtral", "num_experts_per_tok": 2} | changes
+    try:
+        model = import_text(json.dumps(config), {})
+        import_text(json.dumps({"peft_type": "LORA", "r": 8, "target_modules": ["q_proj", "w1"]}), {}, base=model)
+    except ImportProblem:
+        pass
+    assert process_time() - started < IN_TIME
+
+
+@pytest.mark.parametrize("text", (json.dumps({"note": "[" * 70, **LLAMA}), json.dumps({"note": "// \"[ /*", **LLAMA}), json.dumps({"note": "\\\\ud83d", **LLAMA})))
+def test_what_stands_in_texts_is_no_structure(text):
+    assert import_text(text, {}).total == TOTAL
+    assert import_text(text[:-1] + ",}", {}).total == TOTAL
+
+
+def test_brackets_in_texts_hide_no_depth():
+    assert code_of('{"n": "' + "]" * 200_000 + '", "b": ' + "[" * 200_000) == "too_deep"
+
+
+def test_half_a_character_is_refused():
+    assert code_of('{"model_type": "llama", "x": "\\ud83d"}') == "not_text"
+    assert code_of('{"model_type": "llama", "\\ude00": 1}') == "not_text"
 
 
 @pytest.mark.parametrize("pattern", ("(" + "|".join(["(.*)*"] * 150) + ")*X", "((.*)*)*X", "(.+)+" * 100 + "X", "(?=" * 300 + "x" + ")" * 300, "[" * 500, "a" * 3_000_000))

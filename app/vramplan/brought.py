@@ -1,8 +1,13 @@
-"""A file somebody brought, told to people: counts, and what was read, assumed, left out. The page paints it, the terminal prints it."""
+"""A file somebody brought, told to people: counts, and what was read, assumed, left out. The page paints it, the terminal prints it.
+
+Names and values of a file are shortened and freed of control characters here, as everywhere a text from outside is repeated.
+"""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from vramplan.checks import printable
 from vramplan.fields import BY_NAME
 from vramplan.importing.foreign import ADAPTER, MODEL, SETTINGS
 from vramplan.importing.imported import Imported
@@ -12,8 +17,14 @@ from vramplan.units import count_text, counted, gib_text, short_count_text
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 """The number of a layer or an expert inside the name of a module."""
 
-MAX_SHOWN = 12
-"""Names of a long list that are shown."""
+MAX_ROWS = 60
+"""Rows of a list that are shown; the document has all of them."""
+
+MAX_NAMES = 40
+"""Ignored keys that are named in one row."""
+
+MAX_SHOWN = 80
+"""Characters of a name or a value that are shown."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +38,11 @@ class Count:
 
 @dataclass(frozen=True)
 class Group:
-    """A list with a title, and a sentence where the list needs one."""
+    """A list with a title. rows: a key as the file has it, or nothing, and what is said of it. shown: without being asked for."""
 
     title: str
     rows: tuple[tuple[str, str], ...]
+    shown: bool = False
 
 
 def title(imported: Imported) -> str:
@@ -39,35 +51,45 @@ def title(imported: Imported) -> str:
 
 
 def sentence(imported: Imported) -> str:
-    """What became of the file, in one sentence."""
+    """What became of the file, in one sentence or two."""
     if imported.kind == ADAPTER:
         found = imported.adapter
-        told = f"The adapter trains {counted(len(found.matched), 'module')}; {counted(len(found.unmatched), 'linear map')} without one."
-        return told if imported.settings else f"{told} The model’s memory is not counted yet, so the settings stay as they were."
+        told = f"The adapter trains {counted(len(found.matched), 'module')} and leaves {counted(len(found.unmatched), 'linear map')} as they are."
+        return told if imported.texts else f"{told} The settings have no words for it, so they stay as they were."
     if imported.kind == SETTINGS:
-        return "The run that was saved is opened as it was."
+        return "The settings that were saved." if imported.settings else "The settings that were saved; some of them cannot be used."
     if imported.settings is None:
         return "Its parameters are counted exactly; its memory in a training step is not counted yet, so the settings stay as they were."
     return "Its dimensions are the settings of a custom model."
 
 
+def spoken(imported: Imported) -> str:
+    """The result for somebody who listens."""
+    parameters = next((each.exact for each in counts(imported)), "")
+    return f"{title(imported)}. {sentence(imported)}" + (f" {parameters} parameters." if parameters else "")
+
+
 def why_not(imported: Imported) -> str:
     """Why a model that was read cannot be estimated."""
-    return f"{title(imported)} cannot be estimated: " + "; ".join(f"{each.key}: {each.why}" for each in imported.unsupported) + "."
+    return f"{title(imported)} cannot be estimated: " + "; ".join(f"{printable(each.key, MAX_SHOWN)}: {each.why}" for each in imported.unsupported) + "."
 
 
 def notes(imported: Imported) -> tuple[str, ...]:
     """What somebody who only wants the estimate has to know: what was repaired, assumed and left out."""
-    assumed = ", ".join(f"{each.setting}={as_text(each.value)}" for each in imported.assumed)
+    by_class = [each for each in imported.assumed if each.by_class]
+    names = ", ".join(f"{each.setting}={_shown(each.value)}" for each in by_class)
     return (
         *imported.repaired,
-        *((f"the file leaves out, so the model’s class decides: {assumed}.",) if assumed else ()),
-        *(f"{each.key}: {each.why}." for each in imported.unsupported),
+        *((f"the file leaves out, so the model’s class decides: {names}.",) if by_class else ()),
+        *(f"{each.setting}={_shown(each.value)}: {each.why}." for each in imported.assumed if not each.by_class),
+        *(f"{printable(each.key, MAX_SHOWN)}: {each.why}." for each in imported.unsupported),
     )
 
 
 def counts(imported: Imported) -> tuple[Count, ...]:
     """Parameters in all, for one token, and trained; and bytes as stored."""
+    if not imported.total:
+        return ()
     rows = [("Parameters", imported.total), ("Active per token", imported.active), ("Trained", imported.trainable)]
     found = [Count(label, short_count_text(number), count_text(number)) for label, number in rows]
     if imported.stored_bytes is not None:
@@ -79,28 +101,31 @@ def groups(imported: Imported) -> tuple[Group, ...]:
     """Everything that was read, assumed, not supported or ignored, the most important first; empty lists are left out."""
     found = imported.adapter
     lists = (
-        Group("Not supported", tuple((each.key, each.why) for each in imported.unsupported)),
-        Group("Targets that match nothing", tuple((each, "no module of the model has this name") for each in (found.unknown if found else ()))),
-        Group("Repaired", tuple(("", each) for each in imported.repaired)),
-        Group("Assumed", tuple((_label(each.setting), f"{_shown(each.value)}: {each.why}") for each in imported.assumed)),
-        Group("Read", tuple((each.key, _shown(each.value)) for each in imported.read)),
-        Group("Modules with an adapter", _modules(found.matched) if found else ()),
-        Group("Linear maps without one", _modules(found.unmatched) if found else ()),
-        Group("Ignored", _ignored(imported)),
+        Group("Not supported", _rows((each.key, each.why) for each in imported.unsupported), shown=True),
+        Group("Targets that match nothing", _rows((each, "no module of the model has this name") for each in (found.unknown if found else ())), shown=True),
+        Group("Repaired", _rows(("", each) for each in imported.repaired), shown=True),
+        Group("Assumed", _rows((_label(each.setting), f"{_shown(each.value)}: {each.why}") for each in imported.assumed)),
+        Group("Read", _rows((each.key, _shown(each.value)) for each in imported.read)),
+        Group("Modules with an adapter", _rows(_modules(found.matched)) if found else ()),
+        Group("Linear maps without one", _rows(_modules(found.unmatched)) if found else ()),
+        Group("Ignored", _ignored([each.key for each in imported.ignored])),
     )
     return tuple(group for group in lists if group.rows)
 
 
-def _ignored(imported: Imported) -> tuple[tuple[str, str], ...]:
-    if not imported.ignored:
+def _rows(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The first rows, and how many more there are."""
+    every = [(printable(key, MAX_SHOWN), printable(text, 4 * MAX_SHOWN)) for key, text in rows]
+    more = len(every) - MAX_ROWS
+    return (*every[:MAX_ROWS], *([("", f"and {count_text(more)} more")] if more > 0 else []))
+
+
+def _ignored(names: list[str]) -> tuple[tuple[str, str], ...]:
+    if not names:
         return ()
-    names = [each.key[:MAX_KEY] for each in imported.ignored]
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return (("", f"{', '.join(names[:MAX_NAMES])}{more}: no effect on these counts"),)
-
-
-MAX_NAMES, MAX_KEY = 40, 40
-"""Ignored keys that are named, and characters of each."""
+    rest = len(names) - MAX_NAMES
+    more = f" and {count_text(rest)} more" if rest > 0 else ""
+    return (("", f"{', '.join(printable(name, MAX_SHOWN) for name in names[:MAX_NAMES])}{more}: no effect on these counts"),)
 
 
 def _label(setting: str) -> str:
@@ -109,17 +134,13 @@ def _label(setting: str) -> str:
 
 def _shown(value: object) -> str:
     text = "yes" if value is True else "no" if value is False else count_text(value) if isinstance(value, int) else as_text(value)
-    return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}…"
+    return printable(text, MAX_SHOWN)
 
 
-MAX_VALUE = 80
-"""Characters of a value that are shown."""
-
-
-def _modules(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _modules(names: tuple[str, ...]) -> list[tuple[str, str]]:
     """Names of modules, those that differ in numbers alone as one row with their count."""
     found: dict[str, int] = {}
     for name in names:
         pattern = NUMBER.sub("*", name)
         found[pattern] = found.get(pattern, 0) + 1
-    return tuple((name, f"× {count_text(number)}" if number > 1 else "") for name, number in found.items())
+    return [(name, f"× {count_text(number)}" if number > 1 else "") for name, number in found.items()]

@@ -77,8 +77,13 @@ def check(texts: Mapping[str, str], defaults: Mapping[str, str]) -> Checked:
 
 def quoted(text: str) -> str:
     """A text from outside as it is repeated in a sentence: shortened, and without control characters."""
-    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[: SHOWN_LENGTH + 1])
-    return f"“{shown[:SHOWN_LENGTH]}…”" if len(shown) > SHOWN_LENGTH else f"“{shown}”"
+    return f"“{printable(text, SHOWN_LENGTH)}”"
+
+
+def printable(text: str, length: int) -> str:
+    """A text from outside without control characters, and no longer than it may be shown."""
+    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[: length + 1])
+    return f"{shown[:length]}…" if len(shown) > length else shown
 
 
 def came(text: str) -> str:

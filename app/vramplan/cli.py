@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     except ImportProblem as problem:
         return _refused(problem, as_json=options.json and options.command == "import")
     if options.command == "import":
-        return _print(lambda: _document("import", read) if options.json else tables.import_table(read))
+        return _print(lambda: _document("import", read[-1]) if options.json else tables.import_table(read[-1]))
     texts = link.texts | given | flags
     try:
         settings = parse(texts, version=link.version)
@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
     except NotExpressible as problem:
         print(f"vramplan: --{_flag(problem.field)}: {problem.message}", file=sys.stderr)
         return BAD_INPUT
-    for notice in (*link.dropped, *_assumed(texts, options), *(brought.notes(read) if read else ()), *unused_notices(texts, version=link.version)):
+    for notice in (*link.dropped, *_assumed(texts, options), *(note for each in read for note in brought.notes(each)), *unused_notices(texts, version=link.version)):
         print(f"vramplan: note: {notice}", file=sys.stderr)
     page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
     if current is None:
@@ -77,21 +77,23 @@ def main(arguments: list[str] | None = None) -> int:
     return status or (FITS if current.fits else DOES_NOT_FIT)
 
 
-def _brought(options: argparse.Namespace, texts: dict[str, str], version: int) -> tuple[Imported | None, dict[str, str]]:
-    """What was brought last, and the settings that all of it gives: a model first, then an adapter for it. Raises ImportProblem."""
-    files = [path for path in (options.config, options.adapter, getattr(options, "file", None)) if path]
-    contents = [lambda: hub_text(options.hub)] if options.hub else []
+def _brought(options: argparse.Namespace, texts: dict[str, str], version: int) -> tuple[list[Imported], dict[str, str]]:
+    """What was brought, a model first, then an adapter for it, and the settings that all of it gives. Raises ImportProblem."""
+    named = {name: _given(options, name) for name in ("config", "adapter", "file") if hasattr(options, name)}
+    files = [path for path in named.values() if path is not None]
+    contents = [] if options.hub is None else [partial(hub_text, _given(options, "hub"))]
     contents += [partial(file_text, path) for path in files]
     if options.command == "import" and not contents:
         raise ImportProblem("no_file", "No file was named.", "Name a config.json or an adapter_config.json, - for standard input, or --hub OWNER/NAME.")
-    last, given = None, {}
+    everything, given = [], {}
     for content in contents:
-        base = last if last and last.kind == MODEL else None
-        last = import_text(content(), texts | given, as_dense=options.as_dense, base=base, version=version)
-        given |= last.texts
-        if options.command != "import" and last.settings is None:
-            raise ImportProblem("not_counted", brought.why_not(last), "vramplan import shows its parameters.")
-    return last, given
+        models = [each for each in everything if each.kind == MODEL]
+        found = import_text(content(), texts | given, as_dense=options.as_dense, base=models[-1] if models else None, version=version)
+        everything.append(found)
+        given |= found.texts
+        if options.command != "import" and not found.texts:
+            raise ImportProblem("not_counted", brought.why_not(found), "vramplan import shows its parameters.")
+    return everything, given
 
 
 def _refused(problem: ImportProblem, *, as_json: bool) -> int:
@@ -121,7 +123,7 @@ def _print(make: Callable[[], str]) -> int:
 def _assumed(texts: dict[str, str], options: argparse.Namespace) -> list[str]:
     """Names the dimensions of a custom model that were not given. A link leaves out what equals the defaults on purpose."""
     missing = [name for name in DIMENSIONS if name not in texts]
-    if texts.get("model") != CUSTOM or options.link or options.config or options.hub or not missing:
+    if texts.get("model") != CUSTOM or options.link or options.config is not None or options.hub is not None or not missing:
         return []
     values = ", ".join(f"{name}={defaults()[name]}" for name in missing)
     return [f"not given for the custom model, so the defaults are used: {values}."]

@@ -299,9 +299,9 @@ class ModulesDocument(Document):
 
 
 class ImportDocument(Document):
-    """What a config.json or an adapter_config.json comes to."""
+    """What a file comes to: a config.json, an adapter_config.json, or saved settings."""
 
-    kind: str = Field(description="model or adapter")
+    kind: str = Field(description="model, adapter or settings")
     label: str
     settings: dict[str, Setting] = Field(description="The settings the file gives; empty if no accounting has terms for the model")
     parameters: CountsDocument

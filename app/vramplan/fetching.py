@@ -3,23 +3,23 @@
 import os
 import stat
 import sys
-from http.client import HTTPException, IncompleteRead
+from http.client import HTTPException
 from pathlib import Path
-import socket
 import time
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from vramplan.checks import quoted
 from vramplan.importing import hub
 from vramplan.importing.problems import ImportProblem
-from vramplan.importing.text import MAX_BYTES, check_size, decoded
+from vramplan.importing.text import MAX_BYTES, check_announced, check_size, decoded
 
 ORIGIN_VARIABLE = "VRAMPLAN_HUB"
 """Environment variable that names another origin: a mirror, or a stand-in in tests."""
 
 CHUNK_BYTES = 2**16
+"""Bytes of an answer that are read at once."""
 
 
 def file_text(path: str) -> str:
@@ -28,14 +28,16 @@ def file_text(path: str) -> str:
         return decoded(sys.stdin.buffer.read(MAX_BYTES + 1))
     try:
         facts = os.stat(path)
-        if not stat.S_ISREG(facts.st_mode):
-            raise ImportProblem("not_a_file", f"{quoted(path)} is not a file.", "Name the config.json itself.")
-        check_size(facts.st_size)
-        return decoded(Path(path).read_bytes())
+        if stat.S_ISREG(facts.st_mode):
+            check_size(facts.st_size)
+        with Path(path).open("rb") as file:
+            return decoded(file.read(MAX_BYTES + 1))
+    except ImportProblem:
+        raise
+    except IsADirectoryError:
+        raise ImportProblem("not_a_file", f"{quoted(path)} is a folder.", "Name the config.json in it.") from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "the name cannot be used"
-        if isinstance(problem, ImportProblem):
-            raise
         raise ImportProblem("unreadable", f"{quoted(path)} cannot be read: {reason.lower()}.", "Check the path.") from None
 
 
@@ -50,28 +52,35 @@ class _SameOrigin(HTTPRedirectHandler):
 def hub_text(typed: str) -> str:
     """The config.json of a model, from the Hub. Raises ImportProblem with a sentence for every answer that is not one."""
     name = hub.model_id(typed)
-    origin = os.environ.get(ORIGIN_VARIABLE, hub.ORIGIN).rstrip("/")
-    request = Request(hub.address(name, origin), headers={"User-Agent": "vramplan"})
+    request = Request(hub.address(name, _origin()), headers={"User-Agent": "vramplan"})
     deadline = time.monotonic() + hub.TIMEOUT_SECONDS
     try:
-        with build_opener(ProxyHandler(), _SameOrigin()).open(request, timeout=hub.TIMEOUT_SECONDS) as answer:
+        with build_opener(_SameOrigin()).open(request, timeout=hub.TIMEOUT_SECONDS) as answer:
             return decoded(_read(answer, deadline))
+    except ImportProblem:
+        raise
     except HTTPError as problem:
         raise hub.refused(name, problem.code) from None
-    except (TimeoutError, socket.timeout):
+    except TimeoutError:
         raise hub.too_slow() from None
-    except (IncompleteRead, HTTPException):
-        raise hub.cut_off() from None
     except URLError as problem:
         raise (hub.too_slow() if isinstance(problem.reason, TimeoutError) else hub.unreachable()) from None
-    except OSError:
+    except (HTTPException, OSError, ValueError):
         raise hub.cut_off() from None
+
+
+def _origin() -> str:
+    """Where models are fetched from."""
+    origin = os.environ.get(ORIGIN_VARIABLE) or hub.ORIGIN
+    if not hub.is_origin(origin):
+        raise ImportProblem("not_an_origin", f"{ORIGIN_VARIABLE} must be a scheme and a host; got {quoted(origin)}.", f"Leave it out, or set one such as {hub.ORIGIN}.")
+    return origin.rstrip("/")
 
 
 def _read(answer, deadline: float) -> bytes:
     expected = answer.headers.get("Content-Length", "")
-    check_size(int(expected) if expected.isdecimal() else 0)
-    data = b""
+    check_announced(expected)
+    data = bytearray()
     while part := answer.read1(CHUNK_BYTES):
         data += part
         check_size(len(data))
@@ -79,4 +88,4 @@ def _read(answer, deadline: float) -> bytes:
             raise hub.too_slow()
     if expected.isdecimal() and len(data) < int(expected):
         raise hub.cut_off()
-    return data
+    return bytes(data)

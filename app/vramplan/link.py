@@ -132,7 +132,7 @@ def _unknown_keys(keys: list[str]) -> str:
 
 
 def _query(changed: Mapping[str, str]) -> str:
-    return urlencode({VERSION_KEY: current_version()} | changed)
+    return urlencode({VERSION_KEY: current_version()} | changed, errors="replace")
 
 
 def _query_part(address: str) -> str:

@@ -83,9 +83,9 @@ def exact_text(value: Fraction | int, *, places: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def counted(count: int, noun: str) -> str:
-    """A number of things in words: '1 token', '12,345 bytes'."""
-    return f"{count_text(count)} {noun}{'' if count == 1 else 's'}"
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number of things in words: '1 token', '12,345 bytes', '2 matches'."""
+    return f"{count_text(count)} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def short_count_text(count: int) -> str:

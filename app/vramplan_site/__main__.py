@@ -2,10 +2,9 @@
 
 import argparse
 import os
-import re
 import sys
 
-from vramplan.importing.hub import ORIGIN
+from vramplan.importing.hub import ORIGIN, is_origin
 from vramplan_site import bench, server, toolchain, tracing
 from vramplan_site.site import build_site
 
@@ -45,7 +44,7 @@ def port_number(text: str) -> int:
 
 def origin(text: str) -> str:
     """A scheme and a host, as a Content-Security-Policy names them."""
-    if re.fullmatch(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", text):
+    if is_origin(text):
         return text.rstrip("/")
     raise argparse.ArgumentTypeError(f"must be a scheme and a host, such as {ORIGIN}, not {text!r}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from vramplan.accountings import estimate
 from vramplan.catalogue import defaults
 from vramplan.compare import by_accounting
-from vramplan.documents import DOCUMENTS
+from vramplan.documents import DOCUMENTS, ProblemDocument
 from vramplan.fields import applying
 from vramplan.settings import Settings
 from vramplan_site import explain
@@ -109,7 +109,7 @@ def head(assets: dict, hub: str) -> list[Element]:
 def write_schemas(folder: Path) -> None:
     """Publish the JSON Schema of every document the command prints."""
     folder.mkdir()
-    for name, document in DOCUMENTS.items():
+    for name, document in {**DOCUMENTS, "problem": ProblemDocument}.items():
         schema = document.model_json_schema(mode="serialization")
         (folder / f"{name}.json").write_text(json.dumps(schema, indent=2) + "\n", "utf-8")
 

@@ -27,13 +27,13 @@ INPUTS = (
 
 def build_site(hub: str = ORIGIN) -> None:
     """Build dist/ unless it is there already for exactly these sources. hub: where models are fetched from; empty for nowhere."""
-    wanted = toolchain.digest(*(ROOT / name for name in INPUTS)) + hub
+    wanted = _inputs(hub)
     stamp = CACHE / "dist.stamp"
     if toolchain.stamp_is(stamp, wanted) and DIST.is_dir():
         say("dist/ is up to date.")
         return
     errors.write()
-    wanted = toolchain.digest(*(ROOT / name for name in INPUTS)) + hub
+    wanted = _inputs(hub)
     runtime = make_runtime()
     stamp.unlink(missing_ok=True)
     shutil.rmtree(DIST, ignore_errors=True)
@@ -43,6 +43,11 @@ def build_site(hub: str = ORIGIN) -> None:
     toolchain.write_stamp(stamp, wanted)
     size = sum(file.stat().st_size for file in DIST.rglob("*") if file.is_file())
     say(f"Built dist/ ({size / 1e6:.1f} MB).")
+
+
+def _inputs(hub: str) -> str:
+    """What decides everything in dist/."""
+    return toolchain.digest(*(ROOT / name for name in INPUTS)) + hub
 
 
 def write_assets(runtime: Runtime) -> dict:

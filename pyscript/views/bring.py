@@ -6,11 +6,8 @@ from vramplan.importing.imported import Imported
 from vramplan.importing.problems import ImportProblem
 from pyscript.tree import Element, h
 
-PANEL, TEXT, FILE, HUB, HUB_BUTTON, RESULT = "bring", "bring-text", "bring-file", "bring-hub", "bring-fetch", "bring-result"
+PANEL, TEXT, FILE, HUB, RESULT, TOLD = "bring", "bring-text", "bring-file", "bring-hub", "bring-result", "bring-told"
 """Ids of the panel's parts."""
-
-OPEN_LISTS = ("Not supported", "Targets that match nothing", "Repaired")
-"""Lists that are shown without being asked for."""
 
 
 def panel(hub: str) -> Element:
@@ -28,7 +25,8 @@ def panel(hub: str) -> Element:
             class_="bring-actions",
         ),
         _hub(hub) if hub else None,
-        h("div", id=RESULT, role="status", hidden=True),
+        h("p", id=TOLD, role="status", class_="visually-hidden"),
+        h("div", id=RESULT, tabindex=-1, role="group", aria_label="What was brought", hidden=True),
         class_="bring",
         id=PANEL,
     )
@@ -44,7 +42,7 @@ def _hub(origin: str) -> Element:
             "div",
             h("input", type="text", id=HUB, placeholder="Qwen/Qwen3-8B", spellcheck="false", autocomplete="off", autocapitalize="off", inputmode="url",
               data_origin=origin, aria_describedby=f"{HUB}-hint"),
-            h("button", "Fetch", type="button", id=HUB_BUTTON, class_="plain", data_action="bring-fetch", disabled=True),
+            h("button", "Fetch", type="button", class_="plain", data_action="bring-fetch", disabled=True),
             class_="bring-hub",
         ),
         class_="bring-part",
@@ -87,4 +85,4 @@ def result(imported: Imported, source: str) -> Element:
 
 def _group(group: Group) -> Element:
     rows = h("ul", (h("li", h("code", key) if key else None, " " if key and text else None, text) for key, text in group.rows), role="list")
-    return h("details", h("summary", f"{group.title} ({len(group.rows)})"), rows, open=group.title in OPEN_LISTS)
+    return h("details", h("summary", f"{group.title} ({len(group.rows)})"), rows, open=group.shown)

@@ -245,7 +245,7 @@ class Calculator:
     @property
     def brought(self):
         """What was made of it."""
-        return self.form.get_by_role("status")
+        return self.form.get_by_role("group", name="What was brought")
 
     def bring(self, text):
         """Paste a file's text and read it."""

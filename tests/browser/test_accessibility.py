@@ -99,7 +99,7 @@ def finding(page):
 
 def nothing_found(page):
     page.control("model").fill("no such model")
-    expect(page.form.get_by_text("Nothing of that name")).to_be_visible()
+    expect(page.form.get_by_text("Nothing of that name").last).to_be_visible()
 
 
 def brought_model(page):

@@ -10,7 +10,7 @@ import pytest
 from conftest import DIST, serving
 from hub_stand_in import hub
 from vramplan.fields import BY_NAME
-from vramplan.importing.hub import ORIGIN
+from vramplan.importing.hub import ORIGIN, TIMEOUT_MILLISECONDS
 from vramplan.link import MAX_QUERY
 import files
 import runs
@@ -141,11 +141,15 @@ def test_every_other_answer_of_the_hub_is_a_sentence(with_hub):
     visitor.watch.allow_error("Content Security Policy|violates|Refused to connect")
     for name, words in (
         ("gated/m", "without a login"), ("missing/m", "no config.json for missing/m"), ("busy/m", "too many requests"), ("broken/m", "status 503"),
-        ("html/m", "a web page"), ("cut/m", "ended in the middle"), ("huge/m", "1,000,000,000 bytes"), ("elsewhere/m", "cannot be reached"), ("not an id", "an owner and a name"),
+        ("html/m", "a web page"), ("cut/m", "ended in the middle"), ("huge/m", "1,000,000,000 bytes"), ("not an id", "an owner and a name"),
     ):
         page.fetch(name)
         expect(page.brought).to_contain_text(words)
-        expect(page.button("Fetch")).to_be_enabled()
+    with hub() as other:
+        server.elsewhere = f"{other.origin}/api/config.json"
+        page.fetch("elsewhere/m")
+        expect(page.brought).to_contain_text("cannot be reached")
+        assert other.asked == []
     page.expect_headline(runs.of())
 
 
@@ -157,7 +161,53 @@ def test_a_slow_answer_can_be_cancelled_and_the_page_goes_on(with_hub):
     page.expect_headline(runs.of(rank="32"))
     page.brought.get_by_role("button", name="Cancel").click()
     expect(page.brought).to_contain_text("was cancelled")
+    expect(page.brought).to_be_focused()
     server.release.set()
+
+
+def test_what_was_asked_for_last_counts(with_hub):
+    page, server, visitor = with_hub
+    page.fetch("slow/m")
+    expect(page.brought.get_by_role("progressbar")).to_be_visible()
+    page.hub_id.fill("ok/Qwen2.5-7B")
+    page.page.keyboard.press("Enter")
+    page.expect_headline(runs.of(**QWEN))
+    page.fetch("slow/m")
+    page.bring(files.LLAMA)
+    server.release.set()
+    expect(page.brought).to_contain_text("8,030,261,248")
+    page.fetch("missing/m")
+    visitor.watch.allow_error("Failed to load resource")
+    expect(page.brought).to_contain_text("no config.json for missing/m")
+    page.expect_headline(runs.of(**LLAMA))
+
+
+def test_a_late_answer_is_not_waited_for(visit, tmp_path):
+    with hub() as server, page_with_hub(visit, tmp_path, server.origin) as visitor:
+        page = visitor.blank()
+        page.page.clock.install()
+        page.open()
+        page.fetch("slow/m")
+        expect(page.brought.get_by_role("progressbar")).to_be_visible()
+        page.page.clock.fast_forward(TIMEOUT_MILLISECONDS)
+        expect(page.brought).to_contain_text("did not answer within 20 seconds")
+
+
+def test_the_page_says_where_a_file_can_be_dropped_and_stops_saying_so(calculator):
+    dropping = "document.body.classList.contains('dropping')"
+    transfer = calculator.root.evaluate_handle("() => { const files = new DataTransfer(); files.items.add(new File(['x'], 'x')); return files; }")
+    calculator.root.locator("main").dispatch_event("dragover", {"dataTransfer": transfer})
+    assert calculator.root.evaluate(dropping)
+    calculator.root.locator("main").dispatch_event("dragleave", {"dataTransfer": transfer, "relatedTarget": None})
+    assert not calculator.root.evaluate(dropping)
+
+
+def test_the_page_works_where_nothing_may_be_stored(visit):
+    visitor = visit()
+    visitor.context.add_init_script("Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('denied', 'SecurityError'); } })")
+    page = visitor.open("?v=2&rank=8")
+    page.set(rank="9" * MAX_QUERY)
+    assert len(page.query) <= MAX_QUERY + 1
 
 
 def test_no_other_place_can_be_reached(with_hub):
@@ -189,7 +239,11 @@ def test_what_does_not_fit_the_address_is_named_and_comes_back_after_a_reload(ca
     calculator.wait_ready()
     calculator.expect_setting("hidden_size", long)
     calculator.expect_setting("num_layers", "7")
-    assert json.loads(saved)["settings"]["hidden_size"] == long
+    calculator.button("Reset").click()
+    calculator.expect_headline(runs.of())
+    calculator.choose_file("vramplan-settings.json", saved.encode())
+    calculator.expect_setting("hidden_size", long)
+    calculator.expect_setting("num_layers", "7")
 
 
 def test_a_saved_settings_file_opens_the_run_again(calculator):

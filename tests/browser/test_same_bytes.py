@@ -1,6 +1,7 @@
 """The estimator inside the page gives what it gives in CPython, to the byte; so does the JSON document it saves."""
 
 from decimal import Context, Decimal
+from itertools import cycle
 import json
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def at_the_budget():
 
 
 CASES = [
-    *({"model": model, "method": method} for model in (*PRESETS, "custom") for method in ("full", "lora", "qlora")),
+    *({"model": model, "method": method, "sequence_length": "512"} for model, method in zip((*PRESETS, "custom"), cycle(("full", "lora", "qlora")))),
     *({"gpu": str(gpu), "model": "llama-3.2-3b", "method": "lora"} for gpu in GPU_CLASSES),
     {**CUSTOM, "hidden_size": "1", "num_layers": "1", "num_attention_heads": "1", "num_kv_heads": "1", "head_dim": "1",
      "intermediate_size": "1", "vocab_size": "1", "rank": "1", "sequence_length": "1"},

@@ -7,10 +7,11 @@ utils/other.py (get_pattern_key, _set_trainable), tuners/lora/layer.py and dora.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from vramplan.checks import quoted
 from vramplan.importing.inventory import LINEAR, OTHER, Inventory, Module, concrete
-from vramplan.importing.patterns import Pattern
+from vramplan.importing.patterns import Pattern, Work
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.values import absent, shown, typed
 from vramplan.targets import ALL_LINEAR, ATTENTION, EVERYTHING
@@ -18,8 +19,19 @@ from vramplan.targets import ALL_LINEAR, ATTENTION, EVERYTHING
 EVERY_LINEAR = "all-linear"
 """The word for every linear map but the head, in any case of letters."""
 
-FIRST_INDEX = re.compile(r"[^.]*(?:\.[^.]+)*?\.(\d+)\.")
-"""The number of a layer in the name of a module: the first part that is a number."""
+ANY_LAYER = re.compile(r".*?\.[^.]*\.(\d+)\.")
+"""The number of a layer in the name of a module, where no pattern names the list of layers."""
+
+PLAIN_NAME = re.compile(r"[\w.]+")
+"""A key that names modules and is no pattern beyond that."""
+
+MAX_RANKS = 1_000
+"""Entries of rank_pattern that are read; models have a few hundred adapted modules."""
+
+BIASES = ("none", "all", "lora_only")
+"""What `bias` may be. Source: peft 0.21.2, tuners/lora/config.py."""
+
+SEE_PEFT = "Compare it with the file PEFT wrote."
 
 NOT_COUNTED = {
     "layer_replication": "layers are not replicated here",
@@ -45,9 +57,9 @@ OF_NO_ACCOUNT = (
 class Adapter:
     """What an adapter trains in one model.
 
-    matched, unmatched: names of modules with and without an adapter or a copy of their own; unmatched lists those that
-    could have one. unknown: targets that match nothing. texts: the same as settings, as far as settings can say it.
-    inexact: sentences about what the settings cannot say.
+    matched, unmatched: names of modules with and without an adapter or a copy of their own; unmatched lists linear maps.
+    unknown: targets that match nothing. texts: the same as settings, empty where they cannot say it. inexact: keys and
+    what about them the settings cannot say.
     """
 
     trainable: int
@@ -60,81 +72,103 @@ class Adapter:
 
 def read_adapter(config: Mapping[str, object], inventory: Inventory) -> Adapter:
     """The modules of this model that the adapter trains. Raises ImportProblem for a file that cannot be followed."""
+    rank = _rank(config)
+    bias, per_output = _bias(config), _flag(config, "use_dora") + _flag(config, "lora_bias")
+    work = Work()
+    chooses, saves, rank_of = _chooser(config, work), _saver(config), _ranks(config, rank, work)
+    adapted: list[tuple[str, Module]] = []
+    saved: list[tuple[str, Module]] = []
+    left: list[tuple[str, Module]] = []
+    for name, module in concrete(module for module in inventory.modules if not module.fused):
+        if saves(name):
+            saved.append((name, module))
+        elif module.kind != OTHER and chooses(name, module):
+            adapted.append((name, module))
+        else:
+            left.append((name, module))
+    if not adapted and not saved:
+        raise ImportProblem(
+            "no_match", f"None of the model’s modules is a target of this adapter: {_targets_shown(config)}.",
+            "Choose the model the adapter was made for, then bring the file again.",
+        )
+    ranks = {name: rank_of(name) for name, _ in adapted}
+    pairs = sum(ranks[name] * (module.inputs + module.outputs) + per_output * module.outputs for name, module in adapted)
+    copies = sum(module.inputs * module.outputs + module.bias for _, module in saved)
+    biased = {"none": (), "all": (*adapted, *left), "lora_only": adapted}[bias]
+    return Adapter(
+        trainable=pairs + copies + sum(module.bias for _, module in biased),
+        matched=tuple(name for name, _ in (*adapted, *saved)),
+        unmatched=tuple(name for name, module in left if module.kind == LINEAR),
+        unknown=_unknown(config, inventory),
+        texts=_texts(config, set(ranks.values()), rank, adapted),
+        inexact=tuple(_inexact(config, inventory, adapted, saved, set(ranks.values()))),
+    )
+
+
+def _rank(config: Mapping[str, object]) -> int:
     kind = config.get("peft_type", "LORA")
     if kind != "LORA":
         raise ImportProblem("not_lora", f"This is an adapter of the type {shown(kind)}, not LoRA.", "Bring the adapter_config.json of a LoRA adapter.")
     if absent(config.get("r")):
         raise ImportProblem("missing", "The file has no r, the adapter’s rank.", "Bring the whole adapter_config.json.")
-    rank = typed(config["r"], "whole", "r")
-    if rank < 1:
-        raise ImportProblem("out_of_range", f"r must be at least 1; got {rank}.", "Check the file’s numbers.")
-    chooses, saves, rank_of = _chooser(config, inventory), _saver(config), _ranks(config, rank)
-    matched: list[str] = []
-    unmatched: list[str] = []
-    trainable = 0
-    roles: dict[str, int] = {}
-    per_role: dict[str, int] = {}
-    ranks: set[int] = set()
-    for name, module in concrete(module for module in inventory.modules if not module.fused):
-        for role in module.role.split():
-            per_role[role] = per_role.get(role, 0) + 1
-        if saves(name):
-            trainable += module.inputs * module.outputs + module.bias
-            matched.append(name)
-        elif module.kind != OTHER and chooses(name, module):
-            here = rank_of(name)
-            trainable += here * (module.inputs + module.outputs) + _extra(config, module)
-            matched.append(name)
-            ranks.add(here)
-            for role in module.role.split():
-                roles[role] = roles.get(role, 0) + 1
-        elif module.kind == LINEAR:
-            unmatched.append(name)
-        if config.get("bias") == "all" or (config.get("bias") == "lora_only" and matched and matched[-1] == name and not saves(name)):
-            trainable += 0 if saves(name) else module.bias
-    if not matched:
-        raise ImportProblem(
-            "no_match", f"None of the model’s modules is a target of this adapter: {_targets_shown(config)}.",
-            "Choose the model the adapter was made for, then bring the file again.",
-        )
-    whole = {role for role, count in roles.items() if count == per_role[role]}
-    inexact = _inexact(config, ranks, roles, whole, matched, saves)
-    targets = config.get("target_modules")
-    named = set(EXPERT_MAPS) & set(map(str, targets)) if isinstance(targets, list) else str(targets).lower() == EVERY_LINEAR
-    if named and any(module.fused for module in inventory.modules):
-        inexact.append(("target_modules", "adapters on experts are not counted: transformers 5 keeps experts as parameters, not as modules"))
-    texts = _texts(config, rank, [part for part in EVERYTHING if part in roles])
-    return Adapter(trainable, tuple(matched), tuple(unmatched), _unknown(config, inventory), texts, tuple(inexact))
+    return _positive(config["r"], "r")
 
 
-def _chooser(config: Mapping[str, object], inventory: Inventory) -> Callable[[str, Module], bool]:
+def _positive(value: object, key: str) -> int:
+    number = typed(value, "whole", key)
+    if number < 1:
+        raise ImportProblem("out_of_range", f"{key} must be at least 1; got {number}.", SEE_PEFT)
+    return number
+
+
+def _flag(config: Mapping[str, object], key: str) -> bool:
+    return not absent(config.get(key)) and typed(config[key], "flag", key)
+
+
+def _bias(config: Mapping[str, object]) -> str:
+    bias = config.get("bias", "none")
+    if bias not in BIASES:
+        raise ImportProblem("wrong_type", f"bias must be one of {', '.join(BIASES)}; got {shown(bias)}.", SEE_PEFT)
+    return bias
+
+
+def _chooser(config: Mapping[str, object], work: Work) -> Callable[[str, Module], bool]:
     """Whether a module gets an adapter."""
     targets = config.get("target_modules")
     if absent(targets):
         raise ImportProblem(
             "missing", "target_modules is null, which leaves the choice to PEFT’s version.", "Save the adapter once with PEFT; it then writes the names it chose."
         )
-    excluded = _matcher(config.get("exclude_modules"), "exclude_modules")
-    in_layer = _layer_filter(config)
+    excluded = _matcher(config.get("exclude_modules"), "exclude_modules", work)
     if isinstance(targets, str) and targets.lower() == EVERY_LINEAR:
-        return lambda name, module: module.kind == LINEAR and "lm_head" not in module.role.split() and not excluded(name)
-    wanted = _matcher(targets, "target_modules")
-    filters = in_layer if not isinstance(targets, str) else (lambda name: True)
-    return lambda name, module: wanted(name) and filters(name) and not excluded(name)
+        return lambda name, module: module.adaptable and not excluded(name)
+    wanted = _matcher(targets, "target_modules", work)
+    in_layer = (lambda name: True) if isinstance(targets, str) else _layer_filter(config)
+    return lambda name, module: wanted(name) and in_layer(name) and not excluded(name)
 
 
-def _matcher(targets: object, key: str) -> Callable[[str], bool]:
+def _matcher(targets: object, key: str, work: Work) -> Callable[[str], bool]:
     """Whether a module's name is one of these: a pattern for all of it, or names of which one ends it."""
     if absent(targets):
         return lambda name: False
     if isinstance(targets, str):
-        pattern = Pattern(targets, key)
-        return pattern.fullmatch
-    names = typed(targets, "list", key)
-    if not all(isinstance(each, str) for each in names):
-        raise ImportProblem("wrong_type", f"{key} must be a list of names, or one pattern; got {shown(targets)}.", "Compare it with the file PEFT wrote.")
-    exact, endings = set(names), tuple(f".{each}" for each in names)
-    return lambda name: name in exact or name.endswith(endings)
+        return Pattern(targets, key, work).fullmatch
+    names = frozenset(_names(targets, key))
+    return lambda name: not names.isdisjoint(_endings(name))
+
+
+def _names(value: object, key: str) -> tuple[str, ...]:
+    names = typed(value, "list", key)
+    if not all(isinstance(each, str) and each for each in names):
+        raise ImportProblem("wrong_type", f"{key} must be a list of names; got {shown(value)}.", SEE_PEFT)
+    return names
+
+
+def _endings(name: str) -> Iterable[str]:
+    """A module's name, and what of it follows each dot."""
+    while name:
+        yield name
+        name = name.partition(".")[2]
 
 
 def _layer_filter(config: Mapping[str, object]) -> Callable[[str], bool]:
@@ -142,10 +176,15 @@ def _layer_filter(config: Mapping[str, object]) -> Callable[[str], bool]:
     if absent(layers) or layers == []:
         return lambda name: True
     wanted = set(typed([layers] if isinstance(layers, int) and not isinstance(layers, bool) else layers, "wholes", "layers_to_transform"))
+    lists = config.get("layers_pattern")
+    named = () if absent(lists) else _names([lists] if isinstance(lists, str) and lists else lists, "layers_pattern")
+    if any(not PLAIN_NAME.fullmatch(each) for each in named):
+        raise ImportProblem("pattern", f"layers_pattern must be names of lists of layers; got {shown(lists)}.", "Give plain names, such as layers.")
+    places = [re.compile(rf"(?:^|.*?\.){re.escape(each)}\.(\d+)\.") for each in named] or [ANY_LAYER]
 
     def chosen(name: str) -> bool:
-        found = FIRST_INDEX.match(name)
-        return bool(found) and int(found[1]) in wanted
+        found = next(filter(None, (place.match(name) for place in places)), None)
+        return found is not None and int(found[1]) in wanted
 
     return chosen
 
@@ -156,29 +195,26 @@ def _saver(config: Mapping[str, object]) -> Callable[[str], bool]:
     Not only whole names: `norm` saves every layer's norms too, as PEFT's own matching does.
     """
     saved = config.get("modules_to_save")
-    if absent(saved):
-        return lambda name: False
-    names = typed(saved, "list", "modules_to_save")
-    if not all(isinstance(each, str) and each for each in names):
-        raise ImportProblem("wrong_type", f"modules_to_save must be a list of names; got {shown(saved)}.", "Compare it with the file PEFT wrote.")
+    names = () if absent(saved) else _names(saved, "modules_to_save")
     inside = tuple(f"{each}." for each in names)
     return lambda name: name.endswith(names) or any(part in name for part in inside)
 
 
-def _ranks(config: Mapping[str, object], rank: int) -> Callable[[str], int]:
+def _ranks(config: Mapping[str, object], rank: int, work: Work) -> Callable[[str], int]:
+    """The rank of a module: the first entry that fits its end decides."""
     given = config.get("rank_pattern")
     if absent(given) or given == {}:
         return lambda name: rank
-    if not isinstance(given, Mapping):
-        raise ImportProblem("wrong_type", f"rank_pattern must be an object of names and ranks; got {shown(given)}.", "Compare it with the file PEFT wrote.")
-    rules = [(Pattern(rf"(.*\.)?({key})", "rank_pattern"), typed(value, "whole", f"rank_pattern.{key[:40]}")) for key, value in given.items()]
-    return lambda name: next((value for pattern, value in rules if pattern.fullmatch(name)), rank)
+    if not isinstance(given, Mapping) or len(given) > MAX_RANKS:
+        raise ImportProblem("wrong_type", f"rank_pattern must be an object of at most {MAX_RANKS:,} names and ranks; got {shown(given)}.", SEE_PEFT)
+    rules = [(_end_of(key, work), _positive(value, f"rank_pattern of {quoted(key)}")) for key, value in given.items()]
+    return lambda name: next((value for fits, value in rules if fits(name)), rank)
 
 
-def _extra(config: Mapping[str, object], module: Module) -> int:
-    """What an adapter has beside its pair: DoRA's magnitudes, and a bias of B."""
-    width = module.outputs
-    return width * ((config.get("use_dora") is True) + (config.get("lora_bias") is True))
+def _end_of(key: str, work: Work) -> Callable[[str], bool]:
+    if PLAIN_NAME.fullmatch(key):
+        return lambda name: name == key or name.endswith(f".{key}")
+    return Pattern(rf"(.*\.)?({key})", "rank_pattern", work).fullmatch
 
 
 def _unknown(config: Mapping[str, object], inventory: Inventory) -> tuple[str, ...]:
@@ -186,8 +222,8 @@ def _unknown(config: Mapping[str, object], inventory: Inventory) -> tuple[str, .
     targets = config.get("target_modules")
     if not isinstance(targets, list):
         return ()
-    names = [name for name, _ in concrete(inventory.modules)]
-    return tuple(each for each in targets if not any(name == each or name.endswith(f".{each}") for name in names))
+    known = {ending for name, _ in concrete(module for module in inventory.modules if not module.fused) for ending in _endings(name)}
+    return tuple(each for each in targets if each not in known)
 
 
 def _targets_shown(config: Mapping[str, object]) -> str:
@@ -195,31 +231,55 @@ def _targets_shown(config: Mapping[str, object]) -> str:
     return quoted(targets) if isinstance(targets, str) else quoted(", ".join(map(str, targets or ())))
 
 
-def _texts(config: Mapping[str, object], rank: int, roles: Iterable[str]) -> dict[str, str]:
-    """The adapter as settings, as far as they can say it."""
-    parts = list(roles)
-    named = {ATTENTION: "attention", ALL_LINEAR: "all-linear"}.get(tuple(parts), ",".join(parts))
-    texts = {"rank": str(rank)} | ({"adapter_targets": named} if parts else {})
-    dropout = config.get("lora_dropout")
-    if isinstance(dropout, int | float) and not isinstance(dropout, bool) and 0 <= dropout < 1:
-        texts["lora_dropout"] = f"{dropout:f}".rstrip("0").rstrip(".") or "0"
-    return texts
+def _texts(config: Mapping[str, object], ranks: set[int], rank: int, adapted: Iterable[tuple[str, Module]]) -> dict[str, str]:
+    """The adapter as settings, as far as they can say it; nothing where no target has a name there."""
+    roles = {role for _, module in adapted for role in module.role.split()}
+    parts = tuple(part for part in EVERYTHING if part in roles)
+    if not parts:
+        return {}
+    named = {ATTENTION: "attention", ALL_LINEAR: "all-linear"}.get(parts, ",".join(parts))
+    return {"rank": str(ranks.pop() if len(ranks) == 1 else rank), "adapter_targets": named} | _dropout(config)
+
+
+def _dropout(config: Mapping[str, object]) -> dict[str, str]:
+    value = config.get("lora_dropout")
+    if absent(value):
+        return {}
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1:
+        raise ImportProblem("out_of_range", f"lora_dropout must be a number from 0 to below 1; got {shown(value)}.", SEE_PEFT)
+    return {"lora_dropout": f"{Decimal(repr(value)).normalize():f}"}
 
 
 def _inexact(
-    config: Mapping[str, object], ranks: set[int], roles: Mapping[str, int], whole: set[str], matched: list[str], saves: Callable[[str], bool]
-) -> list[tuple[str, str]]:
-    """What the settings cannot say: the parameters are counted, the estimate leaves them out."""
-    found = [(key, why) for key, why in NOT_COUNTED.items() if not absent(config.get(key)) and config[key] not in (False, [], {})]
+    config: Mapping[str, object], inventory: Inventory, adapted: list[tuple[str, Module]], saved: list[tuple[str, Module]], ranks: set[int]
+) -> Iterable[tuple[str, str]]:
+    """What the settings cannot say: the parameters are counted, the estimate leaves them out or takes them otherwise."""
+    yield from ((key, why) for key, why in NOT_COUNTED.items() if not absent(config.get(key)) and config[key] not in (False, [], {}))
     if len(ranks) > 1:
-        found.append(("rank_pattern", f"the estimate takes one rank for all; the parameters are counted with ranks {', '.join(map(str, sorted(ranks)))}"))
-    if set(roles) - whole:
-        parts = ", ".join(part for part in EVERYTHING if part in roles and part not in whole)
-        found.append(("target_modules", f"the estimate adapts {parts} in every layer; the parameters are counted as the file says"))
-    if any(saves(name) for name in matched):
-        found.append(("modules_to_save", "the estimate leaves out modules that are trained whole; their parameters are counted"))
-    if config.get("use_dora") is True:
-        found.append(("use_dora", "the estimate leaves out DoRA’s magnitudes and its work; their parameters are counted"))
-    if config.get("bias") in ("all", "lora_only"):
-        found.append(("bias", "the estimate leaves out trained biases; they are counted"))
+        yield "rank_pattern", f"the estimate takes one rank for all; the parameters are counted with ranks {', '.join(map(str, sorted(ranks)))}"
+    there, here = (_per_role(module for module in modules) for modules in (inventory.modules, (module for _, module in adapted)))
+    if partly := [part for part in EVERYTHING if part in here and here[part] < there[part]]:
+        yield "target_modules", f"the estimate adapts {', '.join(partly)} in every layer; the parameters are counted as the file says"
+    if any(not module.role for _, module in adapted):
+        yield "target_modules", "the estimate has no name for some of the adapted modules; their parameters are counted"
+    targets = config.get("target_modules")
+    named = set(EXPERT_MAPS) & set(map(str, targets)) if isinstance(targets, list) else str(targets).lower() == EVERY_LINEAR
+    if named and any(module.fused for module in inventory.modules):
+        yield "target_modules", "adapters on experts are not counted: transformers 5 keeps experts as parameters, not as modules"
+    if saved:
+        yield "modules_to_save", "the estimate leaves out modules that are trained whole; their parameters are counted"
+    if _flag(config, "use_dora"):
+        yield "use_dora", "the estimate leaves out DoRA’s magnitudes and its work; their parameters are counted"
+    if _flag(config, "lora_bias"):
+        yield "lora_bias", "the estimate leaves out the biases of the adapters; they are counted"
+    if _bias(config) != "none":
+        yield "bias", "the estimate leaves out trained biases; they are counted"
+
+
+def _per_role(modules: Iterable[Module]) -> dict[str, int]:
+    """How many modules there are of each role."""
+    found: dict[str, int] = {}
+    for module in modules:
+        for role in module.role.split():
+            found[role] = found.get(role, 0) + 1
     return found

@@ -3,7 +3,7 @@
 from vramplan.catalogue import presets
 from vramplan.importing.expressions import Value, evaluate
 from vramplan.importing.families import families
-from vramplan.importing.inventory import LINEAR, Inventory, inventory
+from vramplan.importing.inventory import Inventory, inventory
 from vramplan.settings import Settings
 
 CUSTOM_FAMILY = "llama"
@@ -31,5 +31,5 @@ def trainable(found: Inventory, settings: Settings) -> int:
         module.count * settings.rank * (module.inputs + module.outputs)
         for module in found.modules
         if not module.fused
-        and (wanted & set(module.role.split()) or (everything and module.kind == LINEAR and "lm_head" not in module.role.split()))
+        and (wanted & set(module.role.split()) or (everything and module.adaptable))
     )

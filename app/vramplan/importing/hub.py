@@ -11,20 +11,33 @@ from vramplan.importing.problems import ImportProblem
 ORIGIN = "https://huggingface.co"
 """The one place a config.json is fetched from, and only when somebody asks. A build can name another, or none."""
 
+MILLISECONDS = 1_000
+"""Of a second."""
+
 TIMEOUT_SECONDS = 20
 """How long an answer is waited for; a config.json has a few thousand bytes."""
 
+TIMEOUT_MILLISECONDS = TIMEOUT_SECONDS * MILLISECONDS
+"""The same for clocks that count milliseconds."""
+
 FILE = "config.json"
 
-_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9_][\w.-]{0,95})?")
+_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9_][\w.-]{0,95})?", re.ASCII)
 """An owner and a name, or a name alone. Source: huggingface_hub, utils/_validators.py, validate_repo_id."""
 
 _PAGE = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([^?#\s]+)")
+
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?")
 
 OWN_PAGES = ("datasets", "spaces", "docs", "blog", "papers", "collections", "models", "settings")
 """First parts of the Hub's addresses that are no owner of models."""
 
 BY_HAND = "Download its config.json in your browser and bring the file."
+
+
+def is_origin(text: str) -> bool:
+    """Whether a text is a scheme and a host, as a Content-Security-Policy names them."""
+    return bool(_ORIGIN.fullmatch(text))
 
 
 def model_id(typed: str) -> str:

@@ -5,30 +5,27 @@ from dataclasses import dataclass, field
 
 from vramplan.accountings import estimate
 from vramplan.catalogue import CUSTOM, defaults, presets
-from vramplan.checks import quoted
+from vramplan.checks import check, quoted
 from vramplan.errors import NotExpressible, SettingsError
 from vramplan.fields import BY_NAME
 from vramplan.importing.adapter import OF_NO_ACCOUNT, Adapter, read_adapter
 from vramplan.importing.chosen import inventory_of, trainable
 from vramplan.importing.foreign import ADAPTER, MODEL, SETTINGS, kind_of
 from vramplan.importing.inventory import Inventory
-from vramplan.importing.model import Assumed, Left, Model, Read, read_model
+from vramplan.importing.model import Assumed, Left, Read, read_model
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.quantization import storage
 from vramplan.importing.text import read_object
 from vramplan.settings import Settings, as_text, parse
 
-MAX_LISTED = 200
-"""Keys that are listed as ignored; a hostile file may have thousands."""
-
-
 @dataclass(frozen=True)
 class Imported:
     """What a file comes to.
 
-    kind: model or adapter. label: what to call it. texts: the settings it gives. total, active, trainable: parameters.
-    stored_bytes: of the weights as the file says they are stored, None where that is not known. countable: whether an
-    accounting can estimate it. adapter: the modules an adapter trains.
+    kind: model, adapter or settings. label: what to call it. texts: the settings it gives; empty where no accounting has
+    terms for it. settings: the run with them, None where there is none. total, active, trainable: parameters.
+    stored_bytes: of the weights as the file says they are stored, None where that is not known. inventory: the modules of
+    the model. adapter: those that an adapter trains.
     """
 
     kind: str
@@ -51,7 +48,7 @@ class Imported:
 def import_text(
     text: str, texts: Mapping[str, str], *, as_dense: bool = False, base: "Imported | None" = None, version: int | None = None
 ) -> Imported:
-    """Read a config.json or an adapter_config.json.
+    """Read a config.json, an adapter_config.json, or settings that this calculator saved.
 
     texts: the settings chosen so far, which the file's are laid over. as_dense: read an unknown model_type as a dense
     decoder. base: the model brought before, for an adapter that names no other; without it the chosen one is taken.
@@ -66,43 +63,42 @@ def import_text(
     return _model(parsed.content, texts, as_dense, parsed.repaired, version)
 
 
-def import_model(config: Mapping[str, object], *, as_dense: bool = False) -> Model:
-    """The model of a config.json that has been read. Raises ImportProblem, also for an adapter's file."""
-    if kind_of(config) != MODEL:
-        raise ImportProblem("other_file", "This is an adapter’s configuration.", "Bring the config.json of its base model here.")
-    return read_model(config, as_dense=as_dense)
-
-
 def _model(config: Mapping[str, object], texts: Mapping[str, str], as_dense: bool, repaired: tuple[str, ...], version: int | None) -> Imported:
     model = read_model(config, as_dense=as_dense)
     stored = storage(model.decoder, model.inventory)
-    unsupported = list(model.unsupported)
+    unsupported = [*model.unsupported, *([Left("quantization_config", stored.unsupported)] if stored.unsupported else [])]
     given: dict[str, str] = {}
+    assumed = model.assumed
     if model.countable:
         given = {"model": CUSTOM} | {name: as_text(value) for name, value in model.dimensions.items()}
-        given |= {"method": "qlora", "quantization": stored.quantization} if stored.quantization else {}
-    if stored.unsupported:
-        unsupported.append(Left("quantization_config", stored.unsupported))
-    settings = _settings(dict(texts) | given, version) if given else None
-    if settings:
+        if stored.quantization:
+            given |= {"method": "qlora", "quantization": stored.quantization}
+        elif texts.get("quantization") in OF_CHECKPOINTS:
+            given["quantization"] = defaults(version)["quantization"]
+            assumed += (Assumed("quantization", given["quantization"], "the chosen one was that of another file, and this one’s weights are not quantised"),)
+    settings = _settings(texts, given, version)
+    if given:
         unsupported += _difference(settings, model.inventory)
-    chosen = settings or _settings({name: text for name, text in texts.items() if name in ("method", "rank", "adapter_targets")}, version)
     return Imported(
         kind=MODEL,
         label=model.family.label,
         texts=given,
-        settings=settings,
+        settings=settings if given else None,
         total=model.inventory.total,
         active=model.inventory.active,
-        trainable=trainable(model.inventory, chosen),
+        trainable=trainable(model.inventory, settings),
         stored_bytes=stored.bytes,
         read=model.read,
-        assumed=model.assumed,
-        ignored=model.ignored[:MAX_LISTED],
+        assumed=assumed,
+        ignored=model.ignored,
         unsupported=tuple(unsupported),
         repaired=repaired,
         inventory=model.inventory,
     )
+
+
+OF_CHECKPOINTS = ("gptq", "gptq-ungrouped", "awq")
+"""Quantisations that are a checkpoint's own, and not made when it is loaded."""
 
 
 def _adapter(
@@ -111,19 +107,18 @@ def _adapter(
     named = config.get("base_model_name_or_path")
     preset = "" if base and base.texts else _preset_named(named)
     base = None if preset else base
-    chosen = dict(texts) | ({"model": preset} if preset else {})
-    settings = _settings(chosen, version)
+    chosen = {"model": preset} if preset else {}
+    settings = _settings(texts, chosen, version)
     modules = base.inventory if base else inventory_of(settings)
     found = read_adapter(config, modules)
-    countable = not base or bool(base.texts)
-    given = {}
-    if countable:
-        given = ({"model": preset} if preset else {}) | found.texts | ({"method": "lora"} if settings.method == "full" else {})
+    given: dict[str, str] = {}
+    if found.texts and (not base or base.texts):
+        given = chosen | found.texts | ({"method": "lora"} if settings.method == "full" else {})
     return Imported(
         kind=ADAPTER,
         label=f"LoRA adapter for {f'the {base.label} model' if base else settings.model_label}",
         texts=given,
-        settings=_settings(chosen | given, version) if countable else None,
+        settings=_settings(texts, given, version) if given else None,
         total=modules.total,
         active=modules.active,
         trainable=found.trainable,
@@ -139,25 +134,33 @@ def _adapter(
 
 
 def _run(given: Mapping[str, object], repaired: tuple[str, ...]) -> Imported:
-    """Settings of a whole run, as this calculator saves or prints them. What they leave out is a current default."""
+    """Settings of a whole run, as this calculator saves or prints them. What they leave out is a current default.
+
+    Texts that no run can have are given all the same: the form shows what is wrong with them.
+    """
     known = {name: as_text(value) for name, value in given.items() if name in BY_NAME and isinstance(value, str | int | float)}
     if not known:
         raise ImportProblem("no_settings", "The file’s settings have no name that this calculator knows.", "Bring a file that this calculator saved.")
-    settings = _settings(known, None)
-    found = inventory_of(settings)
+    try:
+        settings = parse(known)
+    except SettingsError as problem:
+        settings, wrong = None, tuple(Left(error.field, error.message.rstrip(".")) for error in problem.errors)
+    else:
+        wrong = ()
+    found = inventory_of(settings) if settings else Inventory(())
     return Imported(
         kind=SETTINGS,
         label="Settings",
-        texts=defaults() | known,
+        texts=known,
         settings=settings,
         total=found.total,
         active=found.active,
-        trainable=trainable(found, settings),
+        trainable=trainable(found, settings) if settings else 0,
         stored_bytes=None,
         read=tuple(Read(name, name, text) for name, text in known.items()),
         assumed=(),
-        ignored=tuple(Left(str(name), "is no setting of this calculator") for name in given if name not in known)[:MAX_LISTED],
-        unsupported=(),
+        ignored=tuple(Left(str(name), "has no value that a setting takes" if name in BY_NAME else "is no setting of this calculator") for name in given if name not in known),
+        unsupported=wrong,
         repaired=repaired,
         inventory=found,
     )
@@ -192,11 +195,15 @@ def _preset_named(named: object) -> str:
     return next((name for name, preset in presets().items() if preset.repository.lower() == named.lower()), "")
 
 
-def _settings(texts: Mapping[str, str], version: int | None) -> Settings:
-    try:
-        return parse(texts, version=version)
-    except SettingsError as problem:
-        raise ImportProblem("out_of_range", problem.errors[0].message, "Check the file’s numbers.") from None
+def _settings(texts: Mapping[str, str], given: Mapping[str, str], version: int | None) -> Settings:
+    """The run with what a file gives. What is wrong elsewhere in it is not the file's fault, and takes its default here."""
+    usual = defaults(version)
+    checked = check({**texts, **given}, usual)
+    for error in checked.errors:
+        if error.field in given:
+            raise ImportProblem("out_of_range", error.message, "Check the file’s numbers.")
+    wrong = {error.field for error in checked.errors}
+    return parse({name: text for name, text in {**texts, **given}.items() if name not in wrong}, version=version)
 
 
 def _difference(settings: Settings, found: Inventory) -> list[Left]:

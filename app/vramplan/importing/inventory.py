@@ -36,6 +36,11 @@ class Module:
     step: int = 1
 
     @property
+    def adaptable(self) -> bool:
+        """Whether “all-linear” gives it an adapter: a linear map that is no output head."""
+        return self.kind == LINEAR and "lm_head" not in self.role.split()
+
+    @property
     def values(self) -> int:
         """Parameters of one of them, as stored: a tied weight is stored elsewhere."""
         return (0 if self.tied else self.inputs * self.outputs) + self.bias

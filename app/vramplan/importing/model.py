@@ -5,11 +5,13 @@ what no accounting has terms for is listed as unsupported. Nothing is taken sile
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
+from vramplan.architecture import Architecture
 from vramplan.catalogue import DIMENSIONS, TRAITS
 from vramplan.checks import quoted
+from vramplan.fields import BY_NAME
 from vramplan.importing.expressions import Value, evaluate
 from vramplan.importing.families import Family, Source, class_names, families
 from vramplan.importing.foreign import refuse_other_models
@@ -21,6 +23,9 @@ from vramplan.units import count_text
 DENSE = "llama"
 """The family that an unknown dense decoder is read as, when somebody asks for that."""
 
+CAN_BE_DENSE = "unknown_model_type"
+"""The code of a file that can be read as a dense decoder if somebody asks for that."""
+
 DENSE_OFFERED = "If it is a dense decoder like Llama, it can be read as one, as an assumption: with --as-dense in a terminal, with the button on the page."
 """What can be done about a type that is not known."""
 
@@ -30,6 +35,15 @@ NESTED = ("text_config", "llm_config", "language_config", "language_model_config
 SENSES = ("vision_config", "audio_config", "speech_config", "img_processor", "audio_processor")
 """Keys that say that a model also sees or hears, where its decoder is described beside them."""
 
+SHARED = ("tie_word_embeddings", "quantization_config", "torch_dtype", "dtype")
+"""Keys of a larger model that hold for its decoder too, unless that has its own."""
+
+MAX_NESTED = 2
+"""How deep a decoder is looked for; the deepest known is thinker_config.text_config."""
+
+MAX_MODULES = 100_000
+"""Modules of a model that are looked at one by one; the largest published ones have about a thousand, experts not counted."""
+
 NEEDED = ("hidden_size", "num_layers")
 """Values that a file has to have itself, unless it names the decoder inside a larger model."""
 
@@ -38,6 +52,10 @@ NOT_DENSE = (
     "layers_block_type", "linear_num_value_heads", "is_encoder_decoder",
 )
 """Keys that tell of a model which is no dense decoder, whatever its type is called."""
+
+
+USUAL_TRAITS = {field.name: field.default for field in fields(Architecture) if field.name in TRAITS}
+"""What a decoder has of each trait if its family does not say otherwise."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +69,12 @@ class Read:
 
 @dataclass(frozen=True)
 class Assumed:
-    """One value the file leaves out, and why this one is taken."""
+    """One value the file leaves out, and why this one is taken. by_class: the model's class has it so."""
 
     setting: str
     value: Value
     why: str
+    by_class: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,8 +104,10 @@ class Model:
         """The settings of a custom decoder that stand for this model, or none where no accounting has terms for it."""
         if not self.countable:
             return {}
-        traits = {name: evaluate(self.family.traits[name], self.values) for name in TRAITS if name in self.family.traits}
-        return {name: self.values[name] for name in DIMENSIONS} | traits
+        traits = self.family.traits
+        return {name: self.values[name] for name in DIMENSIONS} | {
+            name: evaluate(traits[name], self.values) if name in traits else usual for name, usual in USUAL_TRAITS.items()
+        }
 
 
 def read_model(config: Mapping[str, object], *, as_dense: bool = False) -> Model:
@@ -109,6 +130,8 @@ def read_model(config: Mapping[str, object], *, as_dense: bool = False) -> Model
             f"The file’s values do not fit together for a {family.label} model: a list is shorter than its layers, or a number is missing.",
             "Compare it with the config.json on the model’s page.",
         ) from None
+    if sum(module.count for module in found.modules if not module.fused) > MAX_MODULES:
+        raise ImportProblem("out_of_range", f"The model would have more than {count_text(MAX_MODULES)} modules.", "Check the file’s numbers of layers and experts.")
     countable = not unsupported
     unsupported += [Left(key, f"only the text decoder is counted, not what {key} describes") for key in _other_parts(config, nested=bool(where))]
     unread = {each.key.split(".")[0] for each in read} | {"model_type", "architectures"}
@@ -120,10 +143,10 @@ def _decoder(config: Mapping[str, object]) -> tuple[Mapping[str, object], str, s
     """The part of a file that describes the decoder, the key it stands under, and the type of the whole."""
     outer = config.get("model_type")
     inner, where = config, ""
-    while key := next((key for key in NESTED if isinstance(inner.get(key), Mapping)), ""):
+    while where.count(".") < MAX_NESTED and (key := next((key for key in NESTED if isinstance(inner.get(key), Mapping)), "")):
         inner, where = inner[key], f"{where}{key}."
     if where:
-        shared = {key: config[key] for key in ("tie_word_embeddings", "quantization_config") if key in config and key not in inner}
+        shared = {key: config[key] for key in SHARED if key in config and key not in inner}
         inner = {**shared, **inner}
     return inner, where, outer if isinstance(outer, str) else ""
 
@@ -149,7 +172,7 @@ def _family(decoder: Mapping[str, object], outer: str, *, as_dense: bool) -> tup
     dense = known[DENSE]
     if other := next((key for key in NOT_DENSE if not absent(decoder.get(key)) and decoder.get(key) not in (0, 1, False)), ""):
         raise ImportProblem(
-            "unknown_model_type",
+            "not_dense",
             f"The model type {quoted(told)} is not one this calculator knows, and {other} says that it is no dense decoder."
             if told else f"The file does not say what model it is, and {other} says that it is no dense decoder.",
             "Bring the config.json of a model of a known family.",
@@ -160,7 +183,7 @@ def _family(decoder: Mapping[str, object], outer: str, *, as_dense: bool) -> tup
         raise ImportProblem("not_a_model", f"{what}, and the file has no {' or '.join(missing)}.", "Bring the config.json of a decoder language model.")
     if not as_dense:
         raise ImportProblem(
-            "unknown_model_type",
+            CAN_BE_DENSE,
             f"The model type {quoted(told)} is not one this calculator knows." if told else "The file does not say what model it is: it names no model_type.",
             DENSE_OFFERED,
         )
@@ -191,7 +214,7 @@ def _values(
         except ZeroDivisionError:
             raise ImportProblem("contradiction", f"{(source.keys or (source.name,))[0]} cannot be worked out: it would divide by 0.", "Check the file’s numbers.") from None
         if source.keys:
-            assumed.append(Assumed(source.name, values[source.name], _why(source, family)))
+            assumed.append(Assumed(source.name, values[source.name], _why(source, family), by_class=True))
     return values, read, assumed
 
 
@@ -212,5 +235,10 @@ def _why(source: Source, family: Family) -> str:
 
 def _must_hold_together(values: Mapping[str, Value]) -> None:
     """Say which dimensions cannot be together."""
-    if "num_layers" in values and not 1 <= values["num_layers"] <= 1_024:
-        raise ImportProblem("out_of_range", f"The number of layers must be 1 to 1,024; got {count_text(values['num_layers'])}.", "Check the file’s numbers.")
+    limits = BY_NAME["num_layers"].kind
+    if "num_layers" in values and not limits.minimum <= values["num_layers"] <= limits.maximum:
+        raise ImportProblem(
+            "out_of_range",
+            f"The number of layers must be {limits.minimum} to {count_text(limits.maximum)}; got {count_text(values['num_layers'])}.",
+            "Check the file’s numbers.",
+        )

@@ -5,8 +5,10 @@ Python's matcher would try one way after another. A pattern that would still be 
 is refused.
 """
 
+from dataclasses import dataclass
 import re
 from re import _constants as op, _parser  # the parser behind re.compile; there is no public way to its result
+import warnings
 
 from vramplan.checks import quoted
 from vramplan.importing.problems import ImportProblem
@@ -21,7 +23,7 @@ MAX_NESTED = 20
 """Groups inside groups that are followed."""
 
 MAX_WORK = 1_500_000
-"""Positions that are followed for one pattern over all names; those that training tools write need some hundred thousand for a
+"""Positions that are followed for the patterns of one file over all names; those that training tools write need some hundred thousand for a
 model of a hundred layers."""
 
 CATEGORIES = {
@@ -34,15 +36,24 @@ REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT)
 ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN)
 
 
+@dataclass
+class Work:
+    """How much may still be followed."""
+
+    left: int = MAX_WORK
+
+
 class Pattern:
     """A regular expression that matches whole texts."""
 
-    def __init__(self, text: str, key: str):
-        """Read a pattern that stands under `key` in a file. Raises ImportProblem when it cannot be followed."""
+    def __init__(self, text: str, key: str, work: "Work | None" = None):
+        """Read a pattern that stands under `key` in a file. work: what patterns of one file share. Raises ImportProblem when
+        it cannot be followed."""
         if len(text) > MAX_PATTERN:
             raise _refused(key, text, f"it has more than {MAX_PATTERN:,} characters")
         try:
-            self._parsed = _parser.parse(text)
+            with warnings.catch_warnings(action="ignore"):
+                self._parsed = _parser.parse(text)
         except (re.error, OverflowError, RecursionError):
             raise _refused(key, text, "it is not a regular expression") from None
         if self._parsed.state.flags != re.UNICODE.value:
@@ -51,7 +62,7 @@ class Pattern:
         if reason:
             raise _refused(key, text, reason)
 
-        self._key, self._text, self._left = key, text, MAX_WORK
+        self._key, self._text, self._work = key, text, work or Work()
 
     def fullmatch(self, text: str) -> bool:
         """Whether the pattern matches all of the text. Raises ImportProblem when it has taken too much work."""
@@ -62,8 +73,8 @@ class Pattern:
         for kind, argument in sequence:
             if not starts:
                 break
-            self._left -= len(starts)
-            if self._left < 0:
+            self._work.left -= len(starts) * (len(argument) if kind is op.IN else 1)
+            if self._work.left < 0:
                 raise _refused(self._key, self._text, "it takes too long")
             starts = self._after(kind, argument, starts, text)
         return starts

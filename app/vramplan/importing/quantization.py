@@ -1,12 +1,12 @@
 """How a file says its weights are stored: the settings that say the same, and the bytes they take."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from vramplan.constants import BF16_BYTES, FP32_BYTES, INT8_BYTES, NF4_BYTES
-from vramplan.importing.inventory import LINEAR, Inventory, Module
-from vramplan.importing.values import absent, shown
+from vramplan.importing.inventory import Inventory, Module
+from vramplan.importing.values import absent, shown, typed
 from vramplan.quantized import QUANTIZED
 from vramplan.units import whole_bytes_up
 
@@ -39,7 +39,7 @@ def storage(config: Mapping[str, object], inventory: Inventory) -> Storage:
         why = "" if absent(given) else f"quantization_config must be an object; got {shown(given)}"
         return Storage("", size * inventory.total, why)
     method = str(given.get("quant_method") or ("bitsandbytes" if given.get("load_in_4bit") or given.get("load_in_8bit") else ""))
-    kept = tuple(each for each in given.get("modules_to_not_convert") or given.get("llm_int8_skip_modules") or () if isinstance(each, str))
+    kept = _kept(given)
     name = _setting(method, given)
     if name:
         return Storage(name, _bytes(inventory, size, kept, lambda module: QUANTIZED[name](
@@ -49,6 +49,14 @@ def storage(config: Mapping[str, object], inventory: Inventory) -> Storage:
     if method == "mxfp4":
         return Storage("", _bytes(inventory, size, kept, _mxfp4, experts=True, linear=False), "the experts are stored in MXFP4, which no accounting trains on")
     return Storage("", None, f"the weights are stored as {shown(method) if method else 'something unnamed'}, which this calculator does not count")
+
+
+def _kept(given: Mapping[str, object]) -> tuple[str, ...]:
+    """Parts of the names of modules that are not quantised."""
+    for key in ("modules_to_not_convert", "llm_int8_skip_modules"):
+        if not absent(given.get(key)):
+            return tuple(map(str, typed(given[key], "list", f"quantization_config.{key}")))
+    return ()
 
 
 def _setting(method: str, given: Mapping[str, object]) -> str:
@@ -63,12 +71,13 @@ def _setting(method: str, given: Mapping[str, object]) -> str:
     return "awq" if method == "awq" and bits == 4 and group == 128 else ""
 
 
-def _bytes(inventory: Inventory, size: int, kept: tuple[str, ...], quantized, *, experts: bool = False, linear: bool = True) -> int:
+def _bytes(
+    inventory: Inventory, size: int, kept: tuple[str, ...], quantized: Callable[[Module], Fraction | int], *, experts: bool = False, linear: bool = True
+) -> int:
     """Bytes of all weights: `quantized` gives those of one quantised matrix; the head, tables and norms keep their size."""
     total = 0
     for module in inventory.modules:
-        in_layer = module.kind == LINEAR and "lm_head" not in module.role.split() and linear
-        if (in_layer or (experts and module.fused)) and not any(part in module.path for part in kept):
+        if ((module.adaptable and linear) or (experts and module.fused)) and not any(part in module.path for part in kept):
             total += module.count * (whole_bytes_up(quantized(module)) + size * module.bias)
         else:
             total += size * module.parameters

@@ -12,6 +12,9 @@ from vramplan.units import count_text
 MAX_BYTES = 4 * 2**20
 """Largest file that is read. A config.json has a few thousand bytes; weights and tokenizers are larger than this."""
 
+MAX_DIGITS = 400
+"""Digits of a whole number that are read; Python itself refuses more than some thousand."""
+
 MAX_DEPTH = 64
 """Deepest nesting that is read; a config.json has four levels."""
 
@@ -30,10 +33,12 @@ SAFETENSORS = re.compile(rb"^.{8}\{\"", re.DOTALL)
 
 BRING = "Bring the model’s config.json."
 
-_STRING = r'"(?:[^"\\\n]|\\.)*"'
-_COMMENT = re.compile(_STRING + r"|(?P<comment>//[^\n]*|/\*.*?\*/|\#[^\n]*)", re.DOTALL)
-_TRAILING = re.compile(_STRING + r"|(?P<comma>,)(?=\s*[\]}])")
-_OTHER_THAN_BRACKETS = re.compile(_STRING + r"|[^\[\]{}]+|\"")
+_STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
+_COMMENT = r"//[^\n]*+|/\*.*?(?:\*/|\Z)|\#[^\n]*+"
+_TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<comment>{_COMMENT})|(?P<bracket>[\[\]{{}}])", re.DOTALL)
+"""What has to be told apart to look at brackets and comments. Strings and comments without an end reach to that of the text,
+so that every character is looked at once."""
+_TRAILING = re.compile(rf"(?P<string>{_STRING})|(?P<comma>,)(?=\s*+[\]}}])", re.DOTALL)
 _PRINTED = re.compile(r"^[A-Za-z_][\w.]*\s*[({]")
 
 
@@ -53,6 +58,12 @@ def check_size(size: int) -> None:
             f"The file has {count_text(size)} bytes; a config.json has a few thousand, and at most {count_text(MAX_BYTES)} are read.",
             BRING,
         )
+
+
+def check_announced(length: str) -> None:
+    """Refuse an answer by the size that its header announces, if it is a number at all."""
+    if length.isdecimal():
+        check_size(int(length[:MAX_DIGITS]))
 
 
 def decoded(data: bytes) -> str:
@@ -107,10 +118,11 @@ def _refuse_other_formats(text: str) -> None:
 
 def _refuse_deep(text: str) -> None:
     depth = 0
-    for bracket in _OTHER_THAN_BRACKETS.sub("", text):
-        depth += 1 if bracket in "[{" else -1
-        if depth > MAX_DEPTH:
-            raise ImportProblem("too_deep", f"The file is nested more than {MAX_DEPTH} levels deep, which no config.json is.", BRING)
+    for token in _TOKEN.finditer(text):
+        if token["bracket"]:
+            depth += 1 if token["bracket"] in "[{" else -1
+            if depth > MAX_DEPTH:
+                raise ImportProblem("too_deep", f"The file is nested more than {MAX_DEPTH} levels deep, which no config.json is.", BRING)
 
 
 def _loads(text: str) -> object:
@@ -125,7 +137,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _whole(digits: str) -> int:
-    if len(digits) > 400:
+    if len(digits) > MAX_DIGITS:
         raise ImportProblem("out_of_range", f"The file holds a whole number of {count_text(len(digits))} digits.", "Check the file’s numbers.")
     return int(digits)
 
@@ -141,6 +153,12 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _object(content: object) -> dict[str, object]:
     if isinstance(content, dict):
+        try:
+            json.dumps(content, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ImportProblem(
+                "not_text", "The file holds half a character (a surrogate without its pair).", "Save it as UTF-8, or download it again."
+            ) from None
         return content
     what = {list: "a JSON list", str: "a JSON text", bool: "the word true or false", type(None): "null"}.get(type(content), "a number")
     raise ImportProblem("not_an_object", f"This is {what}, not a JSON object in braces.", BRING)
@@ -149,7 +167,7 @@ def _object(content: object) -> dict[str, object]:
 def _repaired(text: str) -> tuple[str, tuple[str, ...]]:
     """The text without comments and trailing commas, and which of them were there."""
     repaired = []
-    for pattern, name, what in ((_COMMENT, "comment", "comments were left out"), (_TRAILING, "comma", "commas before a closing bracket were left out")):
+    for pattern, name, what in ((_TOKEN, "comment", "comments were left out"), (_TRAILING, "comma", "commas before a closing bracket were left out")):
         without = pattern.sub(lambda match, name=name: "" if match[name] else match[0], text)
         if without != text:
             repaired.append(what)
