@@ -49,8 +49,8 @@ def origin(text: str) -> str:
     raise argparse.ArgumentTypeError(f"must be a scheme and a host, such as {ORIGIN}, not {text!r}")
 
 
-IN_PARALLEL = ("-n", "2", "--dist", "loadfile")
-"""pytest-xdist: two processes, each with whole files of tests, since a browser tab is shared by the tests of a file."""
+IN_PARALLEL = ("-n", "2", "--dist", "worksteal")
+"""pytest-xdist: two processes, each with a run of neighbouring tests, since a browser tab is shared by the tests of a file."""
 
 
 def run_tests(arguments: list[str]) -> int:

@@ -93,7 +93,7 @@ def test_markup_in_a_file_stays_text(calculator):
     expect(calculator.brought).to_contain_text("<img")
     calculator.brought.get_by_role("button", name="Read it as a dense decoder").click()
     calculator.expect_setting("hidden_size", "2048")
-    adapter = {**json.loads(files.ADAPTER), "target_modules": ["q_proj", NASTY], "base_model_name_or_path": NASTY, "bias": NASTY}
+    adapter = {**json.loads(files.ADAPTER), "target_modules": ["q_proj", NASTY], "base_model_name_or_path": NASTY, "task_type": NASTY}
     calculator.bring(json.dumps(adapter))
     expect(calculator.brought).to_contain_text("<script>")
     assert calculator.root.locator("img[onerror]").count() == 0
