@@ -62,6 +62,7 @@ def test_the_settings_say_what_they_can_and_the_rest_is_named(changes, texts, ke
     ({"target_modules": [["q"]]}, "wrong_type"), ({"target_modules": "("}, "pattern"), ({"exclude_modules": {"a": 1}}, "wrong_type"),
     ({"rank_pattern": ["q"]}, "wrong_type"), ({"rank_pattern": {"q_proj": "4"}}, "wrong_type"), ({"rank_pattern": {"(": 4}}, "pattern"),
     ({"modules_to_save": "lm_head"}, "wrong_type"), ({"modules_to_save": [1]}, "wrong_type"), ({"layers_to_transform": "all"}, "wrong_type"),
+    ({"use_dora": True, "lora_bias": True}, "refused_by_peft"), ({"target_modules": []}, "no_match"), ({"layers_to_transform": [99]}, "no_match"), ({"r": -8}, "out_of_range"),
     ({"use_dora": "true"}, "wrong_type"), ({"lora_bias": [None]}, "wrong_type"), ({"bias": "ALL"}, "wrong_type"), ({"bias": [{}]}, "wrong_type"),
     ({"lora_dropout": "0.1"}, "out_of_range"), ({"lora_dropout": 1.5}, "out_of_range"), ({"rank_pattern": {"q_proj": 0}}, "out_of_range"),
     ({"layers_to_transform": [1], "layers_pattern": "(x"}, "pattern"), ({"layers_to_transform": [0], "layers_pattern": "h"}, "no_match"),

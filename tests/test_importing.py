@@ -182,12 +182,20 @@ def test_settings_that_no_run_can_have_are_opened_all_the_same():
     assert [each.key for each in found.ignored] == ["unheard", "gpu"]
 
 
+def test_a_settings_file_that_no_run_can_have_is_refused_in_a_terminal(capsys, tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"settings": {"rank": "x"}}), "utf-8")
+    status, document = run(capsys, tmp_path / "run.json")
+    assert (status, document["error"]["code"]) == (2, "out_of_range") and "Adapter rank must be" in document["error"]["message"]
+    assert cli.main(["estimate", "--config", str(tmp_path / "run.json")]) == 2
+
+
 # What is repaired, and said
 
 
 @pytest.mark.parametrize("text, repaired", (
     (TEXT.replace("\n}", ",\n}"), ["commas before"]), ("// from the Hub\n" + TEXT, ["comments"]), ("/* a */" + TEXT.replace("{", "{ # b\n", 1), ["comments"]),
     (TEXT.replace('"LlamaForCausalLM"', '"LlamaForCausalLM", // c\n'), ["comments", "commas before"]), ("\ufeff" + TEXT, []),
+    (f"```json\n{TEXT}\n```", ["the Markdown fence"]), (TEXT.replace("500000.0", "Infinity"), ["Infinity, which JSON does not have"]), (TEXT.replace("4096", "4096.0"), []),
 ))
 def test_what_is_plainly_meant_is_repaired_and_said(text, repaired):
     found = import_text(text, {})
@@ -212,9 +220,12 @@ def test_marks_of_byte_order_are_no_hindrance(data):
     ("", "empty"), ("  \n", "empty"), ("<!doctype html><html>", "html"), ("<?xml version='1.0'?>", "html"), ("version https://git-lfs.github.com/spec/v1", "lfs_pointer"),
     ("LlamaConfig {\n  \"hidden_size\": 4096\n}", "printed"), ("LlamaConfig(hidden_size=4096)", "printed"), ("model_type: llama\nhidden_size: 4096", "not_json"),
     (TEXT[:120], "truncated"), (TEXT[:-1], "truncated"), ("[" + TEXT + "]", "not_an_object"), ('"text"', "not_an_object"), ("12", "not_an_object"), ("null", "not_an_object"),
-    ("true", "not_an_object"), (TEXT.replace("4096", "NaN", 1), "not_json"), (TEXT.replace("4096", "-Infinity", 1), "not_json"), (TEXT.replace(":", "=", 1), "not_json"),
-    (TEXT.replace("'", '"').replace('"', "'"), "not_json"), ('{"a": 1, "a": 2}', "ambiguous"), ("[" * 100_000, "too_deep"), ('{"a":' * 5_000, "too_deep"),
-    ('{"hidden_size": ' + "9" * 5_000 + "}", "out_of_range"), ("{}", "not_a_model"), ('{"model_type": 5}', "not_a_model"),
+    ("true", "not_an_object"), (TEXT.replace("4096", "NaN", 1), "wrong_type"), (TEXT.replace("4096", "-Infinity", 1), "wrong_type"), (TEXT.replace(":", "=", 1), "not_json"),
+    (TEXT.replace("'", '"').replace('"', "'"), "printed"), ('{"a": 1, "a": 2}', "ambiguous"), ("[" * 100_000, "too_deep"), ('{"a":' * 5_000, "too_deep"),
+    ('{"hidden_size": ' + "9" * 5_000 + "}", "out_of_range"), ("{}", "empty"), ('{"model_type": 5}', "not_a_model"),
+    ("<svg xmlns='x'>", "html"), ("Access to model x is restricted", "refusal"), ("Qwen/Qwen3-8B", "name"), ("https://example.org/a", "name"), ("---\nbase_model: x", "not_json"),
+    (TEXT + "\n" + TEXT, "not_json"), (TEXT + ";", "not_json"), (TEXT.replace('"', "\u201c"), "not_json"), (TEXT[: TEXT.index("llama") + 2], "truncated"),
+    (TEXT[: TEXT.index("false") + 2], "truncated"),
 ))
 def test_texts_that_are_no_file_of_a_model(text, code):
     assert code_of(text) == code
@@ -252,6 +263,31 @@ def test_an_unknown_type_is_read_as_dense_only_when_asked():
     assert found.assumed[0].setting == "model_type" and "you asked for" in found.assumed[0].why
 
 
+@pytest.mark.parametrize("changes, key", (
+    ({"block_configs": [{}]}, "block_configs"), ({"num_local_experts": 8}, "num_local_experts"), ({"draft_vocab_size": 32000}, "draft_vocab_size"),
+))
+def test_what_tells_of_another_structure_is_not_read_over(changes, key):
+    found = import_text(json.dumps(LLAMA | changes), {})
+    assert [each.key for each in found.unsupported] == [key] and found.settings is None
+
+
+@pytest.mark.parametrize("name", ("LlamaModel", "LlamaForSequenceClassification"))
+def test_a_class_without_a_head_is_counted_with_one_and_said_to_be(name):
+    found = import_text(json.dumps(LLAMA | {"architectures": [name]}), {})
+    assert found.total == TOTAL and [each.setting for each in found.assumed][0] == "architectures"
+
+
+@pytest.mark.parametrize("outer, inner, tied", ((True, False, True), (False, True, False), (True, None, True), (None, True, True), (None, None, False)))
+def test_the_whole_model_decides_about_the_tied_head(outer, inner, tied):
+    text = {"model_type": "mistral", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 500}
+    whole = {"model_type": "llava", "text_config": text | ({} if inner is None else {"tie_word_embeddings": inner})} | ({} if outer is None else {"tie_word_embeddings": outer})
+    assert import_text(json.dumps(whole), {}).settings.tied_embeddings is tied
+
+
+def test_the_type_may_be_written_in_any_case():
+    assert import_text(json.dumps(LLAMA | {"model_type": " LLaMA "}), {}).total == TOTAL
+
+
 def test_a_missing_type_is_taken_from_the_class_and_said():
     found = import_text(json.dumps({name: value for name, value in LLAMA.items() if name != "model_type"}), {})
     assert found.total == TOTAL and found.assumed[0].setting == "model_type"
@@ -259,7 +295,7 @@ def test_a_missing_type_is_taken_from_the_class_and_said():
 
 @pytest.mark.parametrize("data, code", (
     (b"\x10\x00\x00\x00\x00\x00\x00\x00{\"__metadata__\":{}}", "not_text"), (b"GGUF\x03", "not_text"), (b"PK\x03\x04archive", "not_text"), (b"\x80\x02}q\x00.", "not_text"),
-    (b"\xff\xfe\x00", "not_text"), (b"caf\xe9", "not_text"),
+    (b"\xff\xfe\x00", "not_text"), (b"caf\xe9", "not_text"), (b"{}\x00", "not_text"), (b"\xff\xd8\xff\xe0", "not_text"), (b"\x1f\x8b\x08", "not_text"),
 ))
 def test_files_that_are_no_text_are_named(data, code):
     with pytest.raises(ImportProblem) as refused:

@@ -21,7 +21,7 @@ from vramplan.fields import FIELDS, SECTIONS
 from vramplan.kinds import Choice, ExactDecimal, Field, Targets
 from vramplan.limits import range_text
 from vramplan.fit import fit, longest_sequence
-from vramplan.importing.foreign import MODEL
+from vramplan.importing.foreign import MODEL, SETTINGS
 from vramplan.importing.imported import Imported, import_text
 from vramplan.importing.problems import ImportProblem
 from vramplan.ledger import Estimate
@@ -91,6 +91,8 @@ def _brought(options: argparse.Namespace, texts: dict[str, str], version: int) -
         found = import_text(content(), texts | given, as_dense=options.as_dense, base=models[-1] if models else None, version=version)
         everything.append(found)
         given |= found.texts
+        if options.command == "import" and found.kind == SETTINGS and not found.settings:
+            raise ImportProblem("out_of_range", f"{found.unsupported[0].why}.", "Correct it in the file, or open the file on the page.")
         if options.command != "import" and not found.texts:
             raise ImportProblem("not_counted", brought.why_not(found), "vramplan import shows its parameters.")
     return everything, given

@@ -52,6 +52,7 @@ ADAPTERS = [
     ("llama", {"r": 8, "target_modules": "all-linear", "exclude_modules": r".*layers\.[03]\..*"}),
     ("llama", {"r": 8, "target_modules": QV, "layers_to_transform": [1, 3]}),
     ("llama", {"r": 8, "target_modules": QV, "layers_to_transform": 2, "layers_pattern": "layers"}),
+    ("llama", {"r": 8, "target_modules": ["lm_head", "q_proj", "model.layers.0.mlp.up_proj"], "layers_to_transform": [1]}),
     ("llama", {"r": 8, "target_modules": [*QV, "down_proj"], "rank_pattern": {"down_proj": 32, r"layers\.1\.self_attn\.q_proj": 4}}),
     ("llama", {"r": 8, "target_modules": QV, "rank_pattern": {"model.layers.0.self_attn.v_proj": 2, "v_proj": 16}}),
     ("llama", {"r": 8, "target_modules": QV, "use_dora": True}),

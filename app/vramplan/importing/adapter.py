@@ -39,6 +39,7 @@ NOT_COUNTED = {
     "use_qalora": "QA-LoRA’s smaller inputs are not counted",
     "use_bdlora": "its blocks are not counted",
     "target_parameters": "adapters on parameters that are no modules (experts) are not counted",
+    "ensure_weight_tying": "adapters that are tied like their modules are counted one by one",
     "trainable_token_indices": "the rows of the trained tokens are not counted",
 }
 """Options of an adapter that change its parameters and are not counted."""
@@ -74,6 +75,8 @@ def read_adapter(config: Mapping[str, object], inventory: Inventory) -> Adapter:
     """The modules of this model that the adapter trains. Raises ImportProblem for a file that cannot be followed."""
     rank = _rank(config)
     bias, per_output = _bias(config), _flag(config, "use_dora") + _flag(config, "lora_bias")
+    if per_output > 1:
+        raise ImportProblem("refused_by_peft", "use_dora and lora_bias are both true, which PEFT refuses.", "Leave one of them out.")
     work = Work()
     chooses, saves, rank_of = _chooser(config, work), _saver(config), _ranks(config, rank, work)
     adapted: list[tuple[str, Module]] = []
@@ -87,6 +90,12 @@ def read_adapter(config: Mapping[str, object], inventory: Inventory) -> Adapter:
         else:
             left.append((name, module))
     if not adapted and not saved:
+        layers = config.get("layers_to_transform")
+        if not absent(layers) and layers != [] and not absent(config.get("target_modules")):
+            raise ImportProblem(
+                "no_match", f"None of the model’s modules is a target of this adapter in the layers it names: {_targets_shown(config)}.",
+                "Check layers_to_transform and layers_pattern, and choose the model the adapter was made for.",
+            )
         raise ImportProblem(
             "no_match", f"None of the model’s modules is a target of this adapter: {_targets_shown(config)}.",
             "Choose the model the adapter was made for, then bring the file again.",
@@ -108,21 +117,23 @@ def read_adapter(config: Mapping[str, object], inventory: Inventory) -> Adapter:
 def _rank(config: Mapping[str, object]) -> int:
     kind = config.get("peft_type", "LORA")
     if kind != "LORA":
-        raise ImportProblem("not_lora", f"This is an adapter of the type {shown(kind)}, not LoRA.", "Bring the adapter_config.json of a LoRA adapter.")
+        named = quoted(kind) if isinstance(kind, str) else shown(kind)
+        raise ImportProblem("not_lora", f"This is an adapter of the type {named}, not LoRA.", "Bring the adapter_config.json of a LoRA adapter.")
     if absent(config.get("r")):
         raise ImportProblem("missing", "The file has no r, the adapter’s rank.", "Bring the whole adapter_config.json.")
     return _positive(config["r"], "r")
 
 
 def _positive(value: object, key: str) -> int:
-    number = typed(value, "whole", key)
+    negative = isinstance(value, int) and value < 0
+    number = value if negative else typed(value, "whole", key, SEE_PEFT)
     if number < 1:
-        raise ImportProblem("out_of_range", f"{key} must be at least 1; got {number}.", SEE_PEFT)
+        raise ImportProblem("out_of_range", f"{key} must be at least 1; got {shown(number)}.", SEE_PEFT)
     return number
 
 
 def _flag(config: Mapping[str, object], key: str) -> bool:
-    return not absent(config.get(key)) and typed(config[key], "flag", key)
+    return not absent(config.get(key)) and typed(config[key], "flag", key, SEE_PEFT)
 
 
 def _bias(config: Mapping[str, object]) -> str:
@@ -136,15 +147,20 @@ def _chooser(config: Mapping[str, object], work: Work) -> Callable[[str, Module]
     """Whether a module gets an adapter."""
     targets = config.get("target_modules")
     if absent(targets):
+        missing = "is null" if "target_modules" in config else "is not in the file"
         raise ImportProblem(
-            "missing", "target_modules is null, which leaves the choice to PEFT’s version.", "Save the adapter once with PEFT; it then writes the names it chose."
+            "missing", f"target_modules {missing}, which leaves the choice to PEFT’s version.", "Save the adapter once with PEFT; it then writes the names it chose."
         )
+    if targets == [] and absent(config.get("modules_to_save")):
+        raise ImportProblem("no_match", "target_modules is empty: the adapter trains nothing.", SEE_PEFT)
     excluded = _matcher(config.get("exclude_modules"), "exclude_modules", work)
     if isinstance(targets, str) and targets.lower() == EVERY_LINEAR:
         return lambda name, module: module.adaptable and not excluded(name)
     wanted = _matcher(targets, "target_modules", work)
-    in_layer = (lambda name: True) if isinstance(targets, str) else _layer_filter(config)
-    return lambda name, module: wanted(name) and in_layer(name) and not excluded(name)
+    if isinstance(targets, str):
+        return lambda name, module: wanted(name) and not excluded(name)
+    in_layer = _layer_filter(config)
+    return lambda name, module: wanted(name) and (name in targets or in_layer(name)) and not excluded(name)
 
 
 def _matcher(targets: object, key: str, work: Work) -> Callable[[str], bool]:
@@ -158,9 +174,9 @@ def _matcher(targets: object, key: str, work: Work) -> Callable[[str], bool]:
 
 
 def _names(value: object, key: str) -> tuple[str, ...]:
-    names = typed(value, "list", key)
+    names = typed(value, "list", key, SEE_PEFT)
     if not all(isinstance(each, str) and each for each in names):
-        raise ImportProblem("wrong_type", f"{key} must be a list of names; got {shown(value)}.", SEE_PEFT)
+        raise ImportProblem("wrong_type", f"{key} must be a list of names{' or one pattern' if key.endswith('_modules') else ''}; got {shown(value)}.", SEE_PEFT)
     return names
 
 
@@ -175,7 +191,7 @@ def _layer_filter(config: Mapping[str, object]) -> Callable[[str], bool]:
     layers = config.get("layers_to_transform")
     if absent(layers) or layers == []:
         return lambda name: True
-    wanted = set(typed([layers] if isinstance(layers, int) and not isinstance(layers, bool) else layers, "wholes", "layers_to_transform"))
+    wanted = set(typed([layers] if isinstance(layers, int) and not isinstance(layers, bool) else layers, "wholes", "layers_to_transform", SEE_PEFT))
     lists = config.get("layers_pattern")
     named = () if absent(lists) else _names([lists] if isinstance(lists, str) and lists else lists, "layers_pattern")
     if any(not PLAIN_NAME.fullmatch(each) for each in named):

@@ -12,14 +12,15 @@ class Source:
     """Where a named value comes from: keys of config.json, first one wins, and what the model's class takes without them.
 
     default: a number, a flag, or an expression over other values; None where the class has none. null: what a key that is
-    there and null stands for; None where that is the same as a missing key.
+    there and null stands for, likewise; None where that is the same as a missing key. zero_is_null: 0 is taken as null is.
     """
 
     name: str
     keys: tuple[str, ...]
     default: str | int | float | bool | None
     kind: str
-    null: int | bool | None
+    null: str | int | bool | None
+    zero_is_null: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,15 +115,16 @@ def _source(name: str, facts: dict) -> Source:
     keys = facts.get("keys", name)
     default = facts.get("default")
     kind = facts.get("kind") or KINDS.get(type(default), "whole")
-    return Source(name, (keys,) if isinstance(keys, str) else tuple(keys), default, kind, facts.get("null"))
+    return Source(name, (keys,) if isinstance(keys, str) else tuple(keys), default, kind, facts.get("null"), facts.get("zero_is_null", False))
 
 
 def _in_order(sources: dict[str, Source]) -> tuple[Source, ...]:
-    """The values of a family as they are written, but what a default is an expression of before it."""
+    """The values of a family as they are written, but what a default, or null, is an expression of before it."""
     placed: dict[str, Source] = {}
 
     def place(source: Source) -> None:
-        for name in sorted(names(source.default) - placed.keys()) if isinstance(source.default, str) else ():
+        needed = [names(taken) for taken in (source.default, source.null) if isinstance(taken, str)]
+        for name in sorted(frozenset().union(*needed) - placed.keys()):
             place(sources[name])
         placed.setdefault(source.name, source)
 

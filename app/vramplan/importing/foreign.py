@@ -32,6 +32,8 @@ def _entries(kind: str) -> tuple[Foreign, ...]:
 
 def kind_of(content: Mapping[str, object]) -> str:
     """Whether a JSON object is a model's configuration, an adapter's, or settings of ours. Raises ImportProblem that names any other file."""
+    if not content:
+        raise ImportProblem("empty", "The JSON object is empty.", "Bring the model’s config.json.")
     if "peft_type" in content or {"r", "target_modules"} <= content.keys():
         return ADAPTER
     if isinstance(content.get("settings"), Mapping):

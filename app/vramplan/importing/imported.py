@@ -201,7 +201,7 @@ def _settings(texts: Mapping[str, str], given: Mapping[str, str], version: int |
     checked = check({**texts, **given}, usual)
     for error in checked.errors:
         if error.field in given:
-            raise ImportProblem("out_of_range", error.message, "Check the file’s numbers.")
+            raise ImportProblem("out_of_range", f"{error.message.partition('. ')[0].rstrip('.')}.", "Check the file’s numbers.")
     wrong = {error.field for error in checked.errors}
     return parse({name: text for name, text in {**texts, **given}.items() if name not in wrong}, version=version)
 

@@ -7,6 +7,7 @@ what no accounting has terms for is listed as unsupported. Nothing is taken sile
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
+import re
 
 from vramplan.architecture import Architecture
 from vramplan.catalogue import DIMENSIONS, TRAITS
@@ -15,7 +16,7 @@ from vramplan.fields import BY_NAME
 from vramplan.importing.expressions import Value, evaluate
 from vramplan.importing.families import Family, Source, class_names, families
 from vramplan.importing.foreign import refuse_other_models
-from vramplan.importing.inventory import Inventory, inventory
+from vramplan.importing.inventory import Inventory, Module, inventory
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.values import absent, at, typed
 from vramplan.units import count_text
@@ -25,6 +26,17 @@ DENSE = "llama"
 
 CAN_BE_DENSE = "unknown_model_type"
 """The code of a file that can be read as a dense decoder if somebody asks for that."""
+
+OTHER_SIGNS = {
+    "num_local_experts": "it has experts",
+    "num_experts": "it has experts",
+    "n_routed_experts": "it has experts",
+    "kv_lora_rank": "its attention goes through narrow maps (MLA)",
+    "block_configs": "its layers differ from each other",
+    "draft_vocab_size": "it is a draft model for speculative decoding",
+    "quantization": "its weights are stored as MLX stores them",
+}
+"""Keys that say so, and what they say."""
 
 DENSE_OFFERED = "If it is a dense decoder like Llama, it can be read as one, as an assumption: with --as-dense in a terminal, with the button on the page."
 """What can be done about a type that is not known."""
@@ -38,8 +50,17 @@ SENSES = ("vision_config", "audio_config", "speech_config", "img_processor", "au
 SHARED = ("tie_word_embeddings", "quantization_config", "torch_dtype", "dtype")
 """Keys of a larger model that hold for its decoder too, unless that has its own."""
 
+DECIDED_OUTSIDE = ("tie_word_embeddings",)
+"""Of these, the ones that the larger model decides. Source: transformers 5.24.0, modeling_utils.py, tie_weights."""
+
 MAX_NESTED = 2
 """How deep a decoder is looked for; the deepest known is thinker_config.text_config."""
+
+BY_LAYER = "by_layer"
+"""The kind of a value that single layers have of their own."""
+
+LAYERS = "per_layer_config"
+"""The key under which transformers saves what single layers have of their own, by their number. Source: 5.24.0, configuration_utils.py."""
 
 MAX_MODULES = 100_000
 """Modules of a model that are looked at one by one; the largest published ones have about a thousand, experts not counted."""
@@ -121,22 +142,34 @@ def read_model(config: Mapping[str, object], *, as_dense: bool = False) -> Model
     family, assumed = _family(decoder, outer, as_dense=as_dense)
     values, read, more = _values(family, decoder, where, needed=NEEDED if not where else ())
     _must_hold_together(values)
+    _layers_are_followed(family, decoder, where)
     try:
         found = inventory(family, values)
+        _must_hold_together(values, found.modules)
         unsupported = [Left(each.key, each.what) for each in family.uncounted if evaluate(each.when, values)]
     except (IndexError, TypeError, KeyError, ZeroDivisionError):
         raise ImportProblem(
             "contradiction",
-            f"The file’s values do not fit together for a {family.label} model: a list is shorter than its layers, or a number is missing.",
+            f"The file’s values do not fit together for a {family.label} model: a list is shorter than its layers, a layer is of no kind they have, or a number is missing.",
             "Compare it with the config.json on the model’s page.",
         ) from None
     if sum(module.count for module in found.modules if not module.fused) > MAX_MODULES:
         raise ImportProblem("out_of_range", f"The model would have more than {count_text(MAX_MODULES)} modules.", "Check the file’s numbers of layers and experts.")
+    unsupported += _other_signs(decoder, {each.key for each in read}) if not unsupported else []
     countable = not unsupported
     unsupported += [Left(key, f"only the text decoder is counted, not what {key} describes") for key in _other_parts(config, nested=bool(where))]
     unread = {each.key.split(".")[0] for each in read} | {"model_type", "architectures"}
     ignored = tuple(Left(str(key), "does not change a count of parameters") for key in decoder if key not in unread and key not in (*NESTED, *SENSES))
     return Model(family, decoder, values, found, tuple(read), (*assumed, *more), ignored, tuple(unsupported), countable)
+
+
+def _other_signs(decoder: Mapping[str, object], read: set[str]) -> list[Left]:
+    """Keys that no entry of the family reads, and that tell of another structure than the family's."""
+    return [
+        Left(key, f"it tells of a model that is built otherwise than its type says: {what}")
+        for key, what in OTHER_SIGNS.items()
+        if key not in read and not absent(decoder.get(key)) and decoder[key] not in (0, 1, False)
+    ]
 
 
 def _decoder(config: Mapping[str, object]) -> tuple[Mapping[str, object], str, str]:
@@ -146,8 +179,8 @@ def _decoder(config: Mapping[str, object]) -> tuple[Mapping[str, object], str, s
     while where.count(".") < MAX_NESTED and (key := next((key for key in NESTED if isinstance(inner.get(key), Mapping)), "")):
         inner, where = inner[key], f"{where}{key}."
     if where:
-        shared = {key: config[key] for key in SHARED if key in config and key not in inner}
-        inner = {**shared, **inner}
+        whole = {key: config[key] for key in SHARED if key in config and (key not in inner or key in DECIDED_OUTSIDE)}
+        inner = {**inner, **whole}
     return inner, where, outer if isinstance(outer, str) else ""
 
 
@@ -163,11 +196,13 @@ def _family(decoder: Mapping[str, object], outer: str, *, as_dense: bool) -> tup
     named = decoder.get("model_type")
     classes = decoder.get("architectures")
     first = classes[0] if isinstance(classes, list) and classes and isinstance(classes[0], str) else ""
+    headless = [Assumed("architectures", first, "the class has no head for words; it is counted with one, as for training on text")] if _has_no_head(first) else []
     for name in (named, f"{outer}_text", outer):
-        if isinstance(name, str) and name in known:
-            return known[name], []
-    if not isinstance(named, str) and (model_type := class_names().get(first)):
-        return known[model_type], [Assumed("model_type", model_type, f"the file does not give it; its class is {first}")]
+        plain = name.strip().lower() if isinstance(name, str) else ""
+        if found := next((known[each] for each in known if plain == each.lower()), None):
+            return found, headless
+    if not (isinstance(named, str) and named) and (model_type := class_names().get(first)):
+        return known[model_type], [Assumed("model_type", model_type, f"the file does not give it; its class is {first}"), *headless]
     told = named if isinstance(named, str) and named else first or outer
     dense = known[DENSE]
     if other := next((key for key in NOT_DENSE if not absent(decoder.get(key)) and decoder.get(key) not in (0, 1, False)), ""):
@@ -190,6 +225,11 @@ def _family(decoder: Mapping[str, object], outer: str, *, as_dense: bool) -> tup
     return dense, [Assumed("model_type", DENSE, f"{quoted(told)} is not known; read as a dense decoder like Llama, which you asked for")]
 
 
+def _has_no_head(name: str) -> bool:
+    """Whether a class, by its name, is a model without an output head for words."""
+    return bool(re.search(r"(?<!LMHead)Model$|ForSequenceClassification$|ForTokenClassification$|ForQuestionAnswering$", name))
+
+
 def _values(
     family: Family, decoder: Mapping[str, object], where: str, *, needed: tuple[str, ...]
 ) -> tuple[dict[str, Value], list[Read], list[Assumed]]:
@@ -198,24 +238,58 @@ def _values(
     read: list[Read] = []
     assumed: list[Assumed] = []
     for source in family.values:
+        if source.kind == BY_LAYER:
+            if own := _by_layer(decoder, source.keys[0], where, values["num_layers"]):
+                read.append(Read(source.keys[0], source.name, own))
+            values[source.name] = own
+            continue
         key = next((key for key in source.keys if not absent(at(decoder, key))), "")
-        if key:
+        if key and not (source.zero_is_null and at(decoder, key) == 0):
             values[source.name] = typed(at(decoder, key), source.kind, f"{where}{key}")
             read.append(Read(key, source.name, values[source.name]))
             continue
-        if source.null is not None and (key := next((key for key in source.keys if key in decoder), "")):
-            values[source.name] = source.null
-            read.append(Read(key, source.name, source.null))
-            continue
-        if source.default is None or (source.keys and source.name in needed):
+        null = next((key for key in source.keys if key in decoder), "") if source.null is not None else ""
+        taken = source.null if null else source.default
+        if taken is None or (source.keys and source.name in needed):
             raise _missing(source, where)
         try:
-            values[source.name] = evaluate(source.default, values)
+            values[source.name] = evaluate(taken, values)
         except ZeroDivisionError:
             raise ImportProblem("contradiction", f"{(source.keys or (source.name,))[0]} cannot be worked out: it would divide by 0.", "Check the file’s numbers.") from None
-        if source.keys:
+        if null:
+            read.append(Read(null, source.name, values[source.name]))
+        elif source.keys:
             assumed.append(Assumed(source.name, values[source.name], _why(source, family), by_class=True))
     return values, read, assumed
+
+
+def _by_layer(decoder: Mapping[str, object], key: str, where: str, layers: int) -> tuple[int, ...]:
+    """What the layers have of their own under a key like `per_layer_config.*.head_dim`, 0 where one has nothing; none without it."""
+    group, _, name = key.partition(".*.")
+    given = at(decoder, group)
+    if not isinstance(given, Mapping):
+        return ()
+    found = [0] * layers
+    for layer, own in given.items():
+        number = int(layer) if str(layer).isdecimal() and len(str(layer)) < 9 else layers
+        if number >= layers or not isinstance(own, Mapping):
+            raise ImportProblem("contradiction", f"{where}{group} must be an object of objects by the number of a layer, below {count_text(layers)}.", "Bring the whole config.json, as it is on the model’s page.")
+        if not absent(own.get(name)):
+            found[number] = typed(own[name], "whole", f"{where}{group}.{layer}.{name}")
+    return tuple(found)
+
+
+def _layers_are_followed(family: Family, decoder: Mapping[str, object], where: str) -> None:
+    """Refuse a file whose layers differ in what the family does not read layer by layer."""
+    read = {key for source in family.values for key in source.keys if source.kind == BY_LAYER}
+    own = decoder.get(LAYERS)
+    named = {str(name) for each in own.values() if isinstance(each, Mapping) for name in each} if isinstance(own, Mapping) else set()
+    if other := sorted(name for name in named if f"{LAYERS}.*.{name}" not in read):
+        raise ImportProblem(
+            "contradiction",
+            f"{where}{LAYERS} gives single layers a {quoted(other[0])} of their own, which is not followed for a {family.label} model.",
+            "Bring the config.json as it is on the model’s page, not one that was saved again.",
+        )
 
 
 def _missing(source: Source, where: str) -> ImportProblem:
@@ -233,8 +307,12 @@ def _why(source: Source, family: Family) -> str:
     return f"{named} is not in the file; {family.label} models then take this"
 
 
-def _must_hold_together(values: Mapping[str, Value]) -> None:
-    """Say which dimensions cannot be together."""
+def _must_hold_together(values: Mapping[str, Value], modules: tuple[Module, ...] = ()) -> None:
+    """Say which dimensions, and then which numbers of modules, cannot be together."""
+    if many := next((module for module in modules if module.used > module.count), None):
+        raise ImportProblem(
+            "contradiction", f"Each token would go through {count_text(many.used)} experts, and there are {count_text(many.count)}.", "Check the file’s numbers of experts."
+        )
     limits = BY_NAME["num_layers"].kind
     if "num_layers" in values and not limits.minimum <= values["num_layers"] <= limits.maximum:
         raise ImportProblem(

@@ -22,8 +22,20 @@ HEADS = (
     (b"GGUF", "a GGUF file of weights"),
     (b"PK\x03\x04", "a zip archive, as PyTorch saves weights"),
     (b"\x80\x02", "a Python pickle"),
+    (b"\x80\x03", "a Python pickle"),
     (b"\x80\x04", "a Python pickle"),
+    (b"\x80\x05", "a Python pickle"),
     (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"GIF8", "a picture"),
+    (b"RIFF", "a picture or a sound"),
+    (b"\x1f\x8b", "a compressed file (gzip)"),
+    (b"7z\xbc\xaf", "a compressed file (7z)"),
+    (b"Rar!", "a compressed file (RAR)"),
+    (b"\x89HDF", "an HDF5 file, as Keras saves weights"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"PAR1", "a Parquet file of data"),
+    (b"\x7fELF", "a program"),
     (b"%PDF", "a PDF document"),
 )
 """First bytes of files that are no text. Source: the formats' own descriptions."""
@@ -39,6 +51,10 @@ _TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<comment>{_COMMENT})|(?P<bracket
 """What has to be told apart to look at brackets and comments. Strings and comments without an end reach to that of the text,
 so that every character is looked at once."""
 _TRAILING = re.compile(rf"(?P<string>{_STRING})|(?P<comma>,)(?=\s*+[\]}}])", re.DOTALL)
+_FENCE = re.compile(r"```\w*\n(?P<inside>.*)\n```", re.DOTALL)
+_NAME = re.compile(r"[\w.-]+/[\w.-]+|https?://\S+", re.ASCII)
+_PYTHON_DICT = re.compile(r"\{\s*'")
+_YAML = re.compile(r"(?:---|[A-Za-z_][\w-]*:(?:\s|$))")
 _PRINTED = re.compile(r"^[A-Za-z_][\w.]*\s*[({]")
 
 
@@ -74,66 +90,97 @@ def decoded(data: bytes) -> str:
             raise ImportProblem("not_text", f"This is {what}.", BRING)
     if SAFETENSORS.match(data) and data[4:8] == bytes(4):
         raise ImportProblem("not_text", "This is a safetensors file of weights.", BRING)
+    if b"\x00" in data and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ImportProblem("not_text", "The file is not text: it holds zero bytes.", BRING)
     decode = codecs.utf_16_decode if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else codecs.utf_8_decode
     try:
         return decode(data, "strict", True)[0]
-    except UnicodeDecodeError:
-        raise ImportProblem("not_text", "The file is not text in UTF-8.", BRING) from None
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise ImportProblem(
+            "not_text", f"The file is not text in UTF-8: byte 0x{data[problem.start]:02X} in line {count_text(line)} is none of it.", "Save it as UTF-8."
+        ) from None
 
 
 def read_object(text: str) -> Parsed:
     """The one JSON object of a text. Raises ImportProblem for any other text."""
     check_size(len(text))
-    text = text.lstrip("\ufeff").strip()
+    text, told = _unfenced(text.lstrip("\ufeff").strip())
     _refuse_other_formats(text)
-    _refuse_deep(text)
+    depth = _depth(text)
+    constants: set[str] = set()
     try:
-        return Parsed(_object(_loads(text)), ())
+        content = _object(_loads(text, constants))
     except json.JSONDecodeError as problem:
-        first = problem
-    repaired_text, repaired = _repaired(text)
-    if repaired:
+        repaired_text, repaired = _repaired(text)
         try:
-            return Parsed(_object(_loads(repaired_text)), repaired)
+            content = _object(_loads(repaired_text, constants))
         except json.JSONDecodeError:
-            pass
-    raise _not_json(text, first)
+            raise _not_json(text, problem, depth) from None
+        told += repaired
+    if constants:
+        told += (f"{' and '.join(sorted(constants))}, which JSON does not have, stand for numbers",)
+    return Parsed(content, told)
+
+
+def _unfenced(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text inside a Markdown fence, and that there was one."""
+    fence = _FENCE.fullmatch(text)
+    return (fence["inside"].strip(), ("the Markdown fence around it was left out",)) if fence else (text, ())
 
 
 def _refuse_other_formats(text: str) -> None:
     if not text:
         raise ImportProblem("empty", "There is nothing in it.", BRING)
+    if text.startswith(("<?xml", "<svg")):
+        raise ImportProblem("html", "This is XML, not a file of a model.", BRING)
     if text.startswith("<"):
         raise ImportProblem(
             "html", "This is a web page (HTML), not a file of a model.", "Download the file itself; pages of gated models need a login first."
         )
     if text.startswith("version https://git-lfs"):
         raise ImportProblem("lfs_pointer", "This is a Git LFS pointer, not the file itself.", "Fetch the file with git lfs pull, or download it.")
+    if text.startswith(REFUSALS):
+        raise ImportProblem("refusal", f"This is the Hub’s answer in place of the file: {quoted(text)}.", "Log in, accept the model’s licence, and download the file again.")
+    if _NAME.fullmatch(text):
+        raise ImportProblem("name", f"This is the name of a model, {quoted(text)}, not its file.", "Fetch it by name: with --hub in a terminal, with the box for it on the page.")
+    if _PYTHON_DICT.match(text):
+        raise ImportProblem("printed", "This is a dictionary as Python prints it, not JSON.", "Bring the config.json, or print json.dumps of it.")
     if _PRINTED.match(text):
         raise ImportProblem(
             "printed", f"This is a configuration as Python prints it, starting with {quoted(text.split('{')[0].split('(')[0].strip())}, not JSON.",
             "Bring the config.json, or print config.to_json_string().",
         )
+    if _YAML.match(text):
+        raise ImportProblem("not_json", f"This looks like YAML, not JSON; it starts with {quoted(text.splitlines()[0])}.", "Bring the model’s config.json; training files are not read yet.")
 
 
-def _refuse_deep(text: str) -> None:
+REFUSALS = ("Access to model", "Invalid username", "Entry not found", "Repository Not Found", "Unauthorized", "Invalid credentials")
+"""How the Hub's plain answers begin. Source: huggingface_hub, utils/_http.py, hf_raise_for_status."""
+
+
+def _depth(text: str) -> int:
+    """How many brackets are open at the end. Raises ImportProblem for too many at once."""
     depth = 0
     for token in _TOKEN.finditer(text):
         if token["bracket"]:
             depth += 1 if token["bracket"] in "[{" else -1
             if depth > MAX_DEPTH:
                 raise ImportProblem("too_deep", f"The file is nested more than {MAX_DEPTH} levels deep, which no config.json is.", BRING)
+    return depth
 
 
-def _loads(text: str) -> object:
+def _loads(text: str, constants: set[str]) -> object:
+    """The content of a text. Names of numbers that JSON does not have are added to `constants`."""
+
+    def constant(name: str) -> float:
+        constants.add(name)
+        return float(name)
+
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_int=_whole, object_pairs_hook=_unique)
+        return json.loads(text, parse_constant=constant, parse_int=_whole, object_pairs_hook=_unique)
     except RecursionError:
         raise ImportProblem("too_deep", "The file is nested too deeply.", BRING) from None
-
-
-def _refuse_constant(name: str) -> None:
-    raise ImportProblem("not_json", f"The file holds {name}, which is no JSON number.", "Put a number or null in its place.")
 
 
 def _whole(digits: str) -> int:
@@ -175,12 +222,14 @@ def _repaired(text: str) -> tuple[str, tuple[str, ...]]:
     return text, tuple(repaired)
 
 
-def _not_json(text: str, problem: json.JSONDecodeError) -> ImportProblem:
+def _not_json(text: str, problem: json.JSONDecodeError, depth: int) -> ImportProblem:
+    place = f"line {count_text(problem.lineno)}, column {count_text(problem.colno)}"
     if not text.startswith(("{", "[")):
         return ImportProblem("not_json", f"This is not JSON; it starts with {quoted(text)}.", BRING)
-    if problem.pos >= len(text) - 1 or problem.msg.startswith("Unterminated"):
+    if problem.msg.startswith("Extra data"):
+        return ImportProblem("not_json", f"After the JSON object there is more text, in {place}.", "Bring a file with one object and nothing after it.")
+    if depth > 0 or problem.msg.startswith("Unterminated"):
         return ImportProblem("truncated", "The file ends in the middle.", "Copy or download it again, whole.")
-    return ImportProblem(
-        "not_json", f"This is not valid JSON: {problem.msg.lower()} in line {count_text(problem.lineno)}, column {count_text(problem.colno)}.",
-        "Mend it there, or download the file again.",
-    )
+    if "“" in text or "”" in text:
+        return ImportProblem("not_json", f"There are typographic quotes (“) in place of straight ones, in {place}.", "Copy it from the file itself.")
+    return ImportProblem("not_json", f"This is not valid JSON: {problem.msg.lower()} in {place}.", "Mend it there, or download the file again.")

@@ -13,6 +13,9 @@ MAX_WHOLE = 10**9
 MAX_ITEMS = 4_096
 """Longest list of per-layer values: four times as many as layers are accepted."""
 
+SEE_PAGE = "Compare it with the config.json on the model’s page."
+"""What to do about a value that cannot be."""
+
 
 def absent(value: object) -> bool:
     """Whether a key is missing, or null, which the libraries take as missing."""
@@ -27,8 +30,11 @@ def at(content: Mapping[str, object], key: str) -> object:
     return found
 
 
-def typed(value: object, kind: str, key: str) -> Value:
-    """A value as a number, a whole one, a flag, a text or a list. Raises ImportProblem naming the key and what came."""
+def typed(value: object, kind: str, key: str, compare: str = SEE_PAGE) -> Value:
+    """A value as a number, a whole one, a flag, a text or a list; 4096.0 is a whole number. compare: what to do where
+    nothing better is known. Raises ImportProblem naming the key and what came."""
+    if kind in ("whole", "wholes") and isinstance(value, float) and value.is_integer():
+        value = int(value)
     if kind == "flag" and isinstance(value, bool):
         return value
     if kind == "text" and isinstance(value, str):
@@ -42,8 +48,8 @@ def typed(value: object, kind: str, key: str) -> Value:
             raise ImportProblem("out_of_range", f"{key} must be 0 to {count_text(MAX_WHOLE)}; got {shown(value)}.", "Check the file’s numbers.")
         return value
     if kind == "wholes" and isinstance(value, list) and 0 < len(value) <= MAX_ITEMS:
-        return tuple(typed(each, "whole", key) for each in value)
-    raise ImportProblem("wrong_type", f"{key} must be {WORDS[kind]}; got {shown(value)}.", _remedy(value, kind))
+        return tuple(typed(each, "whole", key, compare) for each in value)
+    raise ImportProblem("wrong_type", f"{key} must be {WORDS[kind]}; got {shown(value)}.", _remedy(value, kind, compare))
 
 
 WORDS = {
@@ -72,7 +78,9 @@ def shown(value: object) -> str:
     return "null" if value is None else quoted(str(value))
 
 
-def _remedy(value: object, kind: str) -> str:
+def _remedy(value: object, kind: str, compare: str) -> str:
     if kind == "whole" and isinstance(value, str) and value.strip().isdecimal():
         return "Write the number without quotes."
-    return "Compare it with the config.json on the model’s page."
+    if kind == "flag" and value in (0, 1, "true", "false"):
+        return "Write true or false, without quotes."
+    return compare
