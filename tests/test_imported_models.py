@@ -19,7 +19,7 @@ from vramplan.catalogue import presets
 from vramplan.data import table
 from vramplan.importing.expressions import names
 from vramplan.importing.families import class_names, families
-from vramplan.importing.inventory import EMBEDDING, LINEAR, concrete
+from vramplan.importing.inventory import EMBEDDING, LINEAR, OTHER, concrete
 from vramplan.importing.model import read_model
 from vramplan.settings import parse
 
@@ -82,6 +82,16 @@ def test_a_preset_and_its_file_describe_the_same_decoder(line):
     assert asdict(Architecture(**model_of(line).dimensions)) == asdict(preset.architecture)
 
 
+@pytest.mark.parametrize("name, norms", (
+    ("tiiuae/falcon-7b", {"input_layernorm"}), ("tiiuae/falcon-rw-1b", {"input_layernorm", "post_attention_layernorm"}), ("tiiuae/falcon-40b", {"ln_attn", "ln_mlp"}),
+    ("tiiuae/falcon-11B", {"input_layernorm"}),
+))
+def test_falcon_calls_its_norms_by_how_many_stand_beside_each_other(name, norms):
+    """As in transformers 5.24.0, models/falcon, FalconDecoderLayer; an adapter may name them to be trained whole."""
+    found = model_of(next(line for line in LINES if line["id"] == name)).inventory
+    assert {module.path.rpartition(".")[2] for module in found.modules if module.path.startswith("transformer.h.0.") and module.kind == OTHER} == norms
+
+
 def test_there_are_lines_enough():
     published = [line for line in LINES if not line["id"].startswith("synthetic-")]
     assert len({line["id"] for line in LINES}) == len(LINES)
@@ -126,7 +136,8 @@ def test_expressions_name_values_that_the_family_has(family):
     for expression in (*family.traits.values(), *(each.when for each in family.uncounted)):
         assert names(expression) <= known, expression
     for value in family.values:
-        assert not isinstance(value.default, str) or names(value.default) <= known, value.name
+        for taken in (value.default, value.null):
+            assert not isinstance(taken, str) or names(taken) <= known, value.name
 
 
 @by_family

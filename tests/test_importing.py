@@ -255,6 +255,35 @@ def test_values_that_cannot_be_are_named(changes, code):
     assert code_of(json.dumps({name: value for name, value in (LLAMA | changes).items() if value is not None})) == code
 
 
+EXPERTS = LLAMA | {"model_type": "mixtral", "num_local_experts": 4}
+GEMMA_4 = LLAMA | {"model_type": "gemma4_text", "per_layer_config": {"03": {"head_dim": 512}}}
+
+
+@pytest.mark.parametrize("content, said", (
+    (EXPERTS | {"num_experts_per_tok": 5}, "Each token would go through 5 experts, and there are 4."),
+    (LLAMA | {"model_type": "hunyuan_v1_moe", "num_experts": 4, "moe_topk": [1] * (LLAMA["num_hidden_layers"] - 1) + [5]}, "Each token would go through 5 experts, and there are 4."),
+    (LLAMA | {"model_type": "nemotron_h", "hybrid_override_pattern": "M-X*"}, "a layer is of no kind they have"),
+    (LLAMA | {"per_layer_config": {"3": {"head_dim": 512}}}, "per_layer_config gives single layers a “head_dim” of their own"),
+    (GEMMA_4 | {"per_layer_config": {"3": {"moe_top_k": 2}}}, "per_layer_config gives single layers a “moe_top_k” of their own"),
+    (GEMMA_4 | {"per_layer_config": {"3000": {}}}, "per_layer_config must be an object with one object for each layer"),
+    (GEMMA_4 | {"per_layer_config": {"3": 512}}, "per_layer_config must be an object with one object for each layer"),
+    (GEMMA_4 | {"per_layer_config": [512]}, "per_layer_config must be an object with one object for each layer"),
+    (GEMMA_4 | {"per_layer_config": {"3": {"head_dim": "512"}}}, "per_layer_config.3.head_dim must be a whole number"),
+))
+def test_experts_and_layers_that_cannot_be_are_named(content, said):
+    with pytest.raises(ImportProblem) as caught:
+        import_text(json.dumps(content), {})
+    assert said in str(caught.value.args)
+
+
+def test_an_unknown_type_is_read_as_dense_by_a_flag(capsys, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA | {"model_type": "brandnew"}), "utf-8")
+    assert run(capsys, path)[1]["error"]["code"] == "unknown_model_type"
+    status, document = run(capsys, path, "--as-dense")
+    assert (status, document["parameters"]["total"]) == (0, TOTAL) and document["assumed"][0]["setting"] == "model_type"
+
+
 def test_an_unknown_type_is_read_as_dense_only_when_asked():
     unknown = json.dumps(LLAMA | {"model_type": "brandnew", "architectures": ["BrandNewForCausalLM"]})
     assert code_of(unknown) == "unknown_model_type"

@@ -54,8 +54,8 @@ def sentence(imported: Imported) -> str:
     """What became of the file, in one sentence or two."""
     if imported.kind == ADAPTER:
         found = imported.adapter
-        told = f"The adapter trains {counted(len(found.matched), 'module')} and leaves {counted(len(found.unmatched), 'linear map')} as they are."
-        return told if imported.texts else f"{told} The settings have no words for it, so they stay as they were."
+        told = f"The adapter trains {counted(len(found.matched), 'module')}; {counted(len(found.unmatched), 'linear map')} without one."
+        return told if imported.texts else f"{told} No accounting has terms for this run yet, so the settings stay as they were."
     if imported.kind == SETTINGS:
         return "The settings that were saved." if imported.settings else "The settings that were saved; some of them cannot be used."
     if imported.settings is None:

@@ -142,7 +142,7 @@ def read_model(config: Mapping[str, object], *, as_dense: bool = False) -> Model
     family, assumed = _family(decoder, outer, as_dense=as_dense)
     values, read, more = _values(family, decoder, where, needed=NEEDED if not where else ())
     _must_hold_together(values)
-    _layers_are_followed(family, decoder, where)
+    _layers_are_followed(family, decoder, where, values["num_layers"])
     try:
         found = inventory(family, values)
         _must_hold_together(values, found.modules)
@@ -244,9 +244,10 @@ def _values(
             values[source.name] = own
             continue
         key = next((key for key in source.keys if not absent(at(decoder, key))), "")
-        if key and not (source.zero_is_null and at(decoder, key) == 0):
-            values[source.name] = typed(at(decoder, key), source.kind, f"{where}{key}")
-            read.append(Read(key, source.name, values[source.name]))
+        given = typed(at(decoder, key), source.kind, f"{where}{key}") if key else None
+        if key and not (source.zero_is_null and given == 0):
+            values[source.name] = given
+            read.append(Read(key, source.name, given))
             continue
         null = next((key for key in source.keys if key in decoder), "") if source.null is not None else ""
         taken = source.null if null else source.default
@@ -266,24 +267,34 @@ def _values(
 def _by_layer(decoder: Mapping[str, object], key: str, where: str, layers: int) -> tuple[int, ...]:
     """What the layers have of their own under a key like `per_layer_config.*.head_dim`, 0 where one has nothing; none without it."""
     group, _, name = key.partition(".*.")
-    given = at(decoder, group)
-    if not isinstance(given, Mapping):
+    own = _own_of_layers(decoder, group, where, layers)
+    if not own:
         return ()
-    found = [0] * layers
-    for layer, own in given.items():
-        number = int(layer) if str(layer).isdecimal() and len(str(layer)) < 9 else layers
-        if number >= layers or not isinstance(own, Mapping):
-            raise ImportProblem("contradiction", f"{where}{group} must be an object of objects by the number of a layer, below {count_text(layers)}.", "Bring the whole config.json, as it is on the model’s page.")
-        if not absent(own.get(name)):
-            found[number] = typed(own[name], "whole", f"{where}{group}.{layer}.{name}")
-    return tuple(found)
+    values = [own.get(layer, {}).get(name) for layer in range(layers)]
+    return tuple(0 if absent(value) else typed(value, "whole", f"{where}{group}.{layer}.{name}") for layer, value in enumerate(values))
 
 
-def _layers_are_followed(family: Family, decoder: Mapping[str, object], where: str) -> None:
+def _own_of_layers(decoder: Mapping[str, object], group: str, where: str, layers: int) -> dict[int, Mapping[str, object]]:
+    """What single layers have of their own, by their number, which may be written with zeros in front."""
+    given = decoder.get(group)
+    if absent(given):
+        return {}
+    fits = isinstance(given, Mapping) and all(
+        layer.isascii() and layer.isdecimal() and len(layer) < 9 and int(layer) < layers and isinstance(own, Mapping) for layer, own in given.items()
+    )
+    if not fits:
+        raise ImportProblem(
+            "wrong_type",
+            f"{where}{group} must be an object with one object for each layer that it names by its number, below {count_text(layers)}.",
+            "Bring the whole config.json, as it is on the model’s page.",
+        )
+    return {int(layer): own for layer, own in given.items()}
+
+
+def _layers_are_followed(family: Family, decoder: Mapping[str, object], where: str, layers: int) -> None:
     """Refuse a file whose layers differ in what the family does not read layer by layer."""
     read = {key for source in family.values for key in source.keys if source.kind == BY_LAYER}
-    own = decoder.get(LAYERS)
-    named = {str(name) for each in own.values() if isinstance(each, Mapping) for name in each} if isinstance(own, Mapping) else set()
+    named = {name for own in _own_of_layers(decoder, LAYERS, where, layers).values() for name in own}
     if other := sorted(name for name in named if f"{LAYERS}.*.{name}" not in read):
         raise ImportProblem(
             "contradiction",
