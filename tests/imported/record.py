@@ -12,7 +12,7 @@ parameters and what the file stores beside them (STORED). `active`: of those, th
 `linears`: how many linear maps and tables there are; `names_sha256`: of their sorted names, one a line. `published`: the
 total on the model's page, where it is known and covers the same. `source`: where config and counts come from; a line whose
 source starts with "by hand" has no class in transformers and is left as it is. Published values were noted from memory
-before anything was counted (the Hub is out of reach here): a `published` that agrees in every digit confirms the sizes.
+before anything was counted: a `published` that agrees in every digit confirms the sizes.
 """
 
 import argparse
