@@ -249,7 +249,7 @@ def test_files_that_are_something_else_are_named_for_what_they_are(content, code
     ({"hidden_size": None}, "missing"), ({"num_hidden_layers": None}, "missing"), ({"hidden_size": "4096"}, "wrong_type"), ({"hidden_size": 4096.5}, "wrong_type"),
     ({"hidden_size": True}, "wrong_type"), ({"hidden_size": [4096]}, "wrong_type"), ({"hidden_size": -1}, "out_of_range"), ({"hidden_size": 10**30}, "out_of_range"),
     ({"num_hidden_layers": 0}, "out_of_range"), ({"num_hidden_layers": 10**9}, "out_of_range"), ({"num_attention_heads": 0}, "contradiction"),
-    ({"tie_word_embeddings": "false"}, "wrong_type"), ({"num_key_value_heads": 7}, "out_of_range"), ({"vocab_size": 0}, "out_of_range"),
+    ({"tie_word_embeddings": "false"}, "wrong_type"), ({"num_key_value_heads": 7}, "contradiction"), ({"vocab_size": 0}, "out_of_range"),
 ))
 def test_values_that_cannot_be_are_named(changes, code):
     assert code_of(json.dumps({name: value for name, value in (LLAMA | changes).items() if value is not None})) == code
@@ -274,6 +274,11 @@ def test_experts_and_layers_that_cannot_be_are_named(content, said):
     with pytest.raises(ImportProblem) as caught:
         import_text(json.dumps(content), {})
     assert said in str(caught.value.args)
+
+
+def test_a_number_of_heads_that_was_assumed_is_said_to_be():
+    with pytest.raises(ImportProblem, match="num_key_value_heads is not in the file, and the model’s class then takes 32, which does not divide the 12"):
+        import_text(json.dumps(LLAMA | {"model_type": "qwen2", "num_attention_heads": 12, "num_key_value_heads": None} | {}).replace('"num_key_value_heads": null, ', ""), {})
 
 
 def test_an_unknown_type_is_read_as_dense_by_a_flag(capsys, tmp_path):

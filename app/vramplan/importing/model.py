@@ -157,6 +157,8 @@ def read_model(config: Mapping[str, object], *, as_dense: bool = False) -> Model
         raise ImportProblem("out_of_range", f"The model would have more than {count_text(MAX_MODULES)} modules.", "Check the file’s numbers of layers and experts.")
     unsupported += _other_signs(decoder, {each.key for each in read}) if not unsupported else []
     countable = not unsupported
+    if countable:
+        _heads_must_be_shared_out(values, {each.setting for each in more})
     unsupported += [Left(key, f"only the text decoder is counted, not what {key} describes") for key in _other_parts(config, nested=bool(where))]
     unread = {each.key.split(".")[0] for each in read} | {"model_type", "architectures"}
     ignored = tuple(Left(str(key), "does not change a count of parameters") for key in decoder if key not in unread and key not in (*NESTED, *SENSES))
@@ -316,6 +318,17 @@ def _why(source: Source, family: Family) -> str:
     if isinstance(source.default, str):
         return f"{named} is not in the file; {family.label} models then take {source.default.replace('//', '/')}"
     return f"{named} is not in the file; {family.label} models then take this"
+
+
+def _heads_must_be_shared_out(values: Mapping[str, Value], assumed: set[str]) -> None:
+    """Say that the key/value heads do not divide the others, and whether the file gave them at all."""
+    heads, shared = values["num_attention_heads"], values["num_kv_heads"]
+    if shared and heads % shared == 0:
+        return
+    told = "num_key_value_heads is not in the file, and the model’s class then takes" if "num_kv_heads" in assumed else "The number of key/value heads is"
+    raise ImportProblem(
+        "contradiction", f"{told} {count_text(shared)}, which does not divide the {count_text(heads)} attention heads.", "Check both numbers in the file."
+    )
 
 
 def _must_hold_together(values: Mapping[str, Value], modules: tuple[Module, ...] = ()) -> None:
