@@ -26,6 +26,9 @@ MAX_NAMES = 40
 MAX_SHOWN = 80
 """Characters of a name or a value that are shown."""
 
+MAX_SAID = 320
+"""Characters of what is said of one."""
+
 
 @dataclass(frozen=True)
 class Count:
@@ -71,7 +74,7 @@ def spoken(imported: Imported) -> str:
 
 def why_not(imported: Imported) -> str:
     """Why a model that was read cannot be estimated."""
-    return f"{title(imported)} cannot be estimated: " + "; ".join(f"{printable(each.key, MAX_SHOWN)}: {each.why}" for each in imported.unsupported) + "."
+    return f"{title(imported)} cannot be estimated: " + "; ".join(_said(each.key, each.why) for each in imported.unsupported) + "."
 
 
 def notes(imported: Imported) -> tuple[str, ...]:
@@ -81,8 +84,8 @@ def notes(imported: Imported) -> tuple[str, ...]:
     return (
         *imported.repaired,
         *((f"the file leaves out, so the model’s class decides: {names}.",) if by_class else ()),
-        *(f"{each.setting}={_shown(each.value)}: {each.why}." for each in imported.assumed if not each.by_class),
-        *(f"{printable(each.key, MAX_SHOWN)}: {each.why}." for each in imported.unsupported),
+        *(f"{_said(f'{each.setting}={_shown(each.value)}', each.why)}." for each in imported.assumed if not each.by_class),
+        *(f"{_said(each.key, each.why)}." for each in imported.unsupported),
     )
 
 
@@ -113,9 +116,14 @@ def groups(imported: Imported) -> tuple[Group, ...]:
     return tuple(group for group in lists if group.rows)
 
 
+def _said(key: str, why: str) -> str:
+    """A key and what is said of it, which may repeat the key."""
+    return f"{printable(key, MAX_SHOWN)}: {printable(why, MAX_SAID)}"
+
+
 def _rows(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """The first rows, and how many more there are."""
-    every = [(printable(key, MAX_SHOWN), printable(text, 4 * MAX_SHOWN)) for key, text in rows]
+    every = [(printable(key, MAX_SHOWN), printable(text, MAX_SAID)) for key, text in rows]
     more = len(every) - MAX_ROWS
     return (*every[:MAX_ROWS], *([("", f"and {count_text(more)} more")] if more > 0 else []))
 

@@ -1,6 +1,7 @@
 """One value of somebody's file as the type it has to have, or one sentence."""
 
 from collections.abc import Mapping
+import json
 
 from vramplan.checks import quoted
 from vramplan.importing.expressions import Value
@@ -75,7 +76,7 @@ def shown(value: object) -> str:
         return f"a list of {len(value)}"
     if isinstance(value, int) and abs(value) >= 10**20:
         return "a number of more than 20 digits"
-    return "null" if value is None else quoted(str(value))
+    return json.dumps(value)
 
 
 def _remedy(value: object, kind: str, compare: str) -> str:
