@@ -4,14 +4,13 @@ Belongs here: bars on the recorded runs, the process band, verdicts, that every 
 signed errors by stack and method are printed at every run of these tests (pytest -s, or the report of a failure).
 """
 
-import importlib
 from statistics import median, quantiles
 
 import pytest
 
+from doubled import before_and_doubled
 from vramplan.accountings import step
 from vramplan.accountings.step import bands, confidence
-from vramplan.accountings.step.moments import forget
 from vramplan.ledger import NO, YES
 from vramplan.policy import _decided
 from vramplan.stacks import Fact, stacks
@@ -77,25 +76,14 @@ def test_no_run_that_finished_is_told_not_to_fit():
     assert [run.id for run in FINISHED if step.estimate(run.settings).verdict == NO] == []
 
 
-@pytest.fixture
-def fresh():
-    yield
-    forget()
-    _decided.cache_clear()
-
-
 MEASURED_CONSTANTS = [each for each in confidence.CONSTANTS if each.confidence == confidence.MEASURED]
 
 
 @pytest.mark.parametrize("constant", MEASURED_CONSTANTS, ids=lambda each: each.name)
-def test_a_run_notices_when_a_measured_constant_changes(constant, monkeypatch, fresh):
+def test_a_run_notices_when_a_measured_constant_changes(constant, monkeypatch, fresh_steps):
     resting = [run for run in EXACT if constant.applies(step.structure(run.settings))]
     assert resting
-    before = [abs(error(run)) for run in resting]
-    forget()
-    module = importlib.import_module(constant.module)
-    monkeypatch.setattr(module, constant.name, 2 * getattr(module, constant.name))
-    after = [abs(error(run)) for run in resting]
+    before, after = before_and_doubled(constant, lambda: [abs(error(run)) for run in resting], monkeypatch)
     assert max(b - a for a, b in zip(before, after, strict=True)) > NOTICED
 
 
@@ -132,7 +120,7 @@ def measured_facts():
 
 
 @pytest.mark.parametrize(("name", "names"), measured_facts())
-def test_a_run_notices_when_a_measured_fact_changes(name, names, monkeypatch, fresh):
+def test_a_run_notices_when_a_measured_fact_changes(name, names, monkeypatch, fresh_steps):
     runs = [run for run in EXACT if run.settings.stack in names]
     before = [abs(error(run)) for run in runs]
     value = stacks()[names[0]][name]

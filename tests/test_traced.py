@@ -5,7 +5,6 @@ which is tests/traced and needs PyTorch.
 """
 
 from dataclasses import asdict, fields
-import importlib
 from math import inf
 from pathlib import Path
 from statistics import median, quantiles
@@ -13,9 +12,9 @@ import tomllib
 
 import pytest
 
+from doubled import before_and_doubled
 from vramplan.accountings import step
 from vramplan.accountings.step import confidence
-from vramplan.accountings.step.moments import forget
 from vramplan.catalogue import DIMENSIONS, TRAITS, presets
 from vramplan.compare import counted_or_why
 from vramplan.errors import NotExpressible
@@ -97,14 +96,6 @@ def test_every_method_is_within_the_bars_by_itself(method):
     assert median(mine) <= MEDIAN_BAR and quantiles(mine, n=10)[-1] <= NINETIETH_BAR
 
 
-@pytest.fixture
-def fresh_steps():
-    forget()
-    yield
-    forget()
-    _decided.cache_clear()
-
-
 TRACED_CONSTANTS = [each for each in confidence.CONSTANTS if each.confidence == confidence.TRACED]
 
 
@@ -112,11 +103,7 @@ TRACED_CONSTANTS = [each for each in confidence.CONSTANTS if each.confidence == 
 def test_a_trace_notices_when_a_traced_constant_changes(constant, monkeypatch, fresh_steps):
     resting = [run for run in RUNS if constant.applies(step.structure(run.settings))]
     assert resting
-    before = errors(resting)
-    forget()
-    module = importlib.import_module(constant.module)
-    monkeypatch.setattr(module, constant.name, 2 * getattr(module, constant.name))
-    after = errors(resting)
+    before, after = before_and_doubled(constant, lambda: errors(resting), monkeypatch)
     assert max(abs(b) - abs(a) for a, b in zip(before, after, strict=True)) > NOTICED
 
 

@@ -19,7 +19,6 @@ MAX_NOTICES = 10
 MAX_PAIRS = 1_000
 """key=value pairs of one link that are read."""
 
-
 MAX_QUERY = 2_000
 """Characters of a query string; chat programs and mail cut longer addresses."""
 

@@ -51,7 +51,6 @@ class Family:
 
     name: str
     label: str
-    source: str
     values: tuple[Source, ...]
     per_layer: dict[str, str]
     layer: tuple[Entry, ...]
@@ -66,9 +65,14 @@ KINDS = {bool: "flag", int: "whole", float: "number"}
 
 
 @cache
+def _table() -> dict[str, dict]:
+    return table("families")
+
+
+@cache
 def families() -> dict[str, Family]:
     """Every family by its model_type, and by each other model_type that is the same."""
-    entries = table("families")
+    entries = _table()
     found = {name: _family(name, _merged(name, entries)) for name in entries}
     return found | {other: found[name] for name, entry in entries.items() for other in entry.get("types", ())}
 
@@ -76,7 +80,7 @@ def families() -> dict[str, Family]:
 @cache
 def class_names() -> dict[str, str]:
     """model_type by the names of the classes that a config.json may give as its architectures."""
-    return {name: model_type for model_type, entry in table("families").items() for name in entry.get("classes", ())}
+    return {name: model_type for model_type, entry in _table().items() for name in entry.get("classes", ())}
 
 
 def _merged(name: str, entries: dict[str, dict]) -> dict:
@@ -98,7 +102,6 @@ def _family(name: str, entry: dict) -> Family:
     return Family(
         name=name,
         label=entry["label"],
-        source=entry["source"],
         values=_in_order({key: _source(key, facts) for key, facts in entry["values"].items()}),
         per_layer=entry.get("per_layer", {}),
         layer=_entries(entry["layer"]),

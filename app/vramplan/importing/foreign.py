@@ -15,7 +15,6 @@ MODEL, ADAPTER, SETTINGS = "model", "adapter", "settings"
 class Foreign:
     """A kind of file or model that is not counted: how to tell, what it is, and what to do."""
 
-    code: str
     what: str
     hint: str
     keys: tuple[str, ...] = ()
@@ -25,7 +24,7 @@ class Foreign:
 @cache
 def _entries(kind: str) -> tuple[Foreign, ...]:
     return tuple(
-        Foreign(each.get("code", kind), each["what"], each["hint"], tuple(each.get("keys", ())), tuple(each.get("types", ())))
+        Foreign(each["what"], each["hint"], tuple(each.get("keys", ())), tuple(each.get("types", ())))
         for each in table("foreign")[kind]
     )
 

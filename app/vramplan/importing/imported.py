@@ -16,7 +16,8 @@ from vramplan.importing.model import Assumed, Left, Read, read_model
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.quantization import storage
 from vramplan.importing.text import read_object
-from vramplan.settings import Settings, as_text, parse
+from vramplan.settings import Settings, as_text, of_checked, parse
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -197,13 +198,13 @@ def _preset_named(named: object) -> str:
 
 def _settings(texts: Mapping[str, str], given: Mapping[str, str], version: int | None) -> Settings:
     """The run with what a file gives. What is wrong elsewhere in it is not the file's fault, and takes its default here."""
-    usual = defaults(version)
-    checked = check({**texts, **given}, usual)
+    every = {**texts, **given}
+    checked = check(every, defaults(version))
     for error in checked.errors:
         if error.field in given:
             raise ImportProblem("out_of_range", f"{error.message.partition('. ')[0].rstrip('.')}.", "Check the file’s numbers.")
     wrong = {error.field for error in checked.errors}
-    return parse({name: text for name, text in {**texts, **given}.items() if name not in wrong}, version=version)
+    return parse({name: text for name, text in every.items() if name not in wrong}, version=version) if wrong else of_checked(checked)
 
 
 def _difference(settings: Settings, found: Inventory) -> list[Left]:

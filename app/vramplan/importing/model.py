@@ -74,7 +74,6 @@ NOT_DENSE = (
 )
 """Keys that tell of a model which is no dense decoder, whatever its type is called."""
 
-
 USUAL_TRAITS = {field.name: field.default for field in fields(Architecture) if field.name in TRAITS}
 """What a decoder has of each trait if its family does not say otherwise."""
 
@@ -170,8 +169,13 @@ def _other_signs(decoder: Mapping[str, object], read: set[str]) -> list[Left]:
     return [
         Left(key, f"it tells of a model that is built otherwise than its type says: {what}")
         for key, what in OTHER_SIGNS.items()
-        if key not in read and not absent(decoder.get(key)) and decoder[key] not in (0, 1, False)
+        if key not in read and _tells(decoder, key)
     ]
+
+
+def _tells(decoder: Mapping[str, object], key: str) -> bool:
+    """Whether a key says that there is something: no null, none and one say that there is not."""
+    return not absent(decoder.get(key)) and decoder[key] not in (0, 1, False)
 
 
 def _decoder(config: Mapping[str, object]) -> tuple[Mapping[str, object], str, str]:
@@ -207,7 +211,7 @@ def _family(decoder: Mapping[str, object], outer: str, *, as_dense: bool) -> tup
         return known[model_type], [Assumed("model_type", model_type, f"the file does not give it; its class is {first}"), *headless]
     told = named if isinstance(named, str) and named else first or outer
     dense = known[DENSE]
-    if other := next((key for key in NOT_DENSE if not absent(decoder.get(key)) and decoder.get(key) not in (0, 1, False)), ""):
+    if other := next((key for key in NOT_DENSE if _tells(decoder, key)), ""):
         raise ImportProblem(
             "not_dense",
             f"The model type {quoted(told)} is not one this calculator knows, and {other} says that it is no dense decoder."
