@@ -65,8 +65,7 @@ def _saved_by_layers(step: Step, kept: Amount, tokens: int, sequence_length: int
     layers, one = step.run.shape.num_layers, step.per_layer[1]
     if not one or not kept[1]:
         return ()
-    correction = 0 if step.run.checkpointing else step.first_saves_less[1]
-    count = min(layers, round((kept[1] - correction) / one))
+    count = min(layers, round((kept[1] - step.first_saves_less[1]) / one))
     if step.run.checkpointing:
         width, size = step.run.shape.hidden_size, residual_size(step.run)
         name = "layer input" if one == width * size else "layer input, and inputs of 8-bit linear maps"

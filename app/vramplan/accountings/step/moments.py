@@ -10,7 +10,7 @@ from vramplan.accountings.step import state, walks
 from vramplan.accountings.step.layer import normed_size, residual_size
 from vramplan.accountings.step.operations import dropout, norm
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
-from vramplan.accountings.step.tape import Alive, Amount, Tape, Tensor
+from vramplan.accountings.step.tape import FIXED, Alive, Amount, Tape, Tensor
 from vramplan.accountings.step.walks import Points, covers, head_walks, layer_walks
 from vramplan.constants import CUBLAS_HANDLES, CUBLAS_WORKSPACE_BYTES
 
@@ -85,7 +85,7 @@ class Step:
 
     def __init__(self, run: Structure):
         self.run = run
-        layers, hidden = run.shape.num_layers, run.shape.hidden_size
+        hidden = run.shape.hidden_size
         self.layer, self.head = layer_walks(run), head_walks(run)
         self.parameters = state.parameters(run), state.trained_parameters(run)
         self.gradients = _fixed(state.gradient_bytes(run))
@@ -96,20 +96,16 @@ class Step:
             ("inputs", (0, TOKEN_INPUT_BYTES, _mask_bytes(run), 2 * run.shape.head_dim * residual_size(run))),
             ("workspace", _fixed(CUBLAS_WORKSPACE_BYTES * CUBLAS_HANDLES)),
         )
+        self.resident_later = (*self.resident, ("gradients", self.gradients))
         self.autocast_copies = _fixed(state.autocast_bytes(run) if run.checkpointing else 0)
-        escaped = NOTHING if run.reentrant or not run.checkpointing else self.layer.tape.escaped()
-        self.escaped = times(layers, escaped)
-        checkpoint = (0, hidden * residual_size(run), 0, 0)
-        self.per_layer = plus(checkpoint, escaped) if run.checkpointing else self.layer.saved
-        if self._layers_need_no_gradient():
+        self.escaped = NOTHING if run.reentrant or not run.checkpointing else self.layer.tape.escaped()
+        self.output = (0, hidden * residual_size(run), 0, 0)
+        self.per_layer = plus(self.output, self.escaped) if run.checkpointing else self.layer.saved
+        if self.layers_need_no_gradient():
             self.per_layer = NOTHING
         self.first_saves_less = self._first_layer_saves_less()
         self.of_embedding = self._of_embedding()
-        embedding = total_of(self.of_embedding)
-        self.saved = plus(times(layers, self.per_layer), self.first_saves_less, embedding)
-        others = layers if run.checkpointing else layers - 1
-        self.saved_last = plus(times(others, self.per_layer), self.first_saves_less if others else NOTHING, embedding)
-        self.saved_first = plus(checkpoint if run.checkpointing else NOTHING, self.escaped, embedding)
+        self.outputs_kept = self._outputs_kept()
         self.instants = self._instants()
         self.peaks = _undominated(self.instants)
         self.by_transient = [_undominated([i for i in self.instants if i.moment == moment]) for moment in (LOSS, LAST)]
@@ -118,42 +114,75 @@ class Step:
         """Every instant, moment by moment, in the order of the step."""
         found = self._micro_batch(self.resident, accumulating=False)
         if self.run.accumulates:
-            found += self._micro_batch((*self.resident, ("gradients", self.gradients)), accumulating=True)
-        scratch = ("optimizer_scratch", _fixed(state.step_scratch_bytes(self.run)))
-        held = (*self.resident, ("gradients", self.gradients), scratch)
-        return [*found, Instant(STEP, held, _total(held))]
+            found += self._micro_batch(self.resident_later, accumulating=True)
+        return [*found, self.update()]
 
     def _micro_batch(self, resident, *, accumulating: bool) -> list[Instant]:
         """The moments of one micro-batch, before whose first others may have left their gradients."""
-        run, later = self.run, LATER if accumulating else ""
-        saved, last, first = (("saved_activations", each) for each in (self.saved, self.saved_last, self.saved_first))
-        of_head = NOTHING if accumulating else _fixed(self.head.gradients)
-        others = NOTHING if accumulating else times(run.shape.num_layers - 1, _fixed(self.layer.gradients))
-        kept = self._outputs_kept()
-        copies = ("autocast_copies", self.autocast_copies)
-        walks = [] if self._layers_need_no_gradient() else self._layer_walks(accumulating, f"layer backward{later}")
+        last, run = self.run.shape.num_layers - 1, {"accumulating": accumulating}
         return [
-            *_at(FORWARD + later, (*resident, last, copies), self.layer.forward, "layer forward"),
-            *_at(LOSS + later, (*resident, saved, copies), self.head.forward, "head forward"),
-            *_at(LOSS + later, (*resident, saved, *kept), self.head.adding if accumulating else self.head.backward, f"head backward{later}"),
-            *self._layer(LAST + later, (*resident, last, *kept, ("gradients", of_head)), walks),
-            *self._layer(FIRST + later, (*resident, first, *kept, ("gradients", plus(of_head, others))), walks),
-            self._end(END + later, (*resident, ("saved_activations", self.escaped), *kept), accumulating),
+            *self.forward(resident, last, **run),
+            *self.loss(resident, **run),
+            *self.backward(resident, last, LAST, **run),
+            *self.backward(resident, 0, FIRST, **run),
+            self.end(resident, **run),
         ]
+
+    def forward(self, resident, layer: int, *, accumulating: bool) -> list[Instant]:
+        """The instants of one layer's forward pass; layers are numbered from 0."""
+        held = (*resident, ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer)))
+        return _at(_named(FORWARD, accumulating), held, self.layer.forward, "layer forward")
+
+    def loss(self, resident, *, accumulating: bool) -> list[Instant]:
+        """The instants of the head and the loss, forward and backward."""
+        moment, walk = _named(LOSS, accumulating), _named("head backward", accumulating)
+        held = (*resident, ("saved_activations", self.saved()))
+        return [
+            *_at(moment, (*held, ("autocast_copies", self.autocast_copies)), self.head.forward, "head forward"),
+            *_at(moment, (*held, *self.outputs_kept), self.head.adding if accumulating else self.head.backward, walk),
+        ]
+
+    def backward(self, resident, layer: int, moment: str, *, accumulating: bool) -> list[Instant]:
+        """The instants of one layer's backward pass, its second forward pass included; none where layers have none."""
+        if self.layers_need_no_gradient():
+            return []
+        held = (*resident, *self.held_backward(layer, accumulating=accumulating))
+        walks = self._layer_walks(accumulating, _named("layer backward", accumulating))
+        moment = _named(moment, accumulating)
+        return [instant for beside, points, name in walks for instant in _at(moment, (*held, *beside), points, name)]
+
+    def saved(self) -> Amount:
+        """What the whole forward pass leaves for the backward pass, up to the head."""
+        layers = self.run.shape.num_layers
+        return self.saved_before(layers - 1 if self.run.checkpointing else layers)
+
+    def saved_before(self, layer: int) -> Amount:
+        """What is left for the backward pass when a layer starts forward: by the layers before it, and its checkpoint."""
+        count = layer + 1 if self.run.checkpointing else layer
+        return plus(times(count, self.per_layer), self.first_saves_less if count else NOTHING, total_of(self.of_embedding))
+
+    def _copies(self, layer: int) -> Amount:
+        """Autocast's copies once a layer has run forward: those of the layers so far."""
+        return _fixed(self.autocast_copies[FIXED] * (layer + 1) // self.run.shape.num_layers)
+
+    def held_backward(self, layer: int, *, accumulating: bool) -> tuple[tuple[str, Amount], ...]:
+        """What is held besides the tape while a layer goes backward: what is saved still, and the gradients made before.
+
+        What escapes checkpointing stays to the end; -1 stands for what is behind the first layer.
+        """
+        left = plus(self.saved_before(layer), times(self.run.shape.num_layers - 1 - layer, self.escaped))
+        made = plus(_fixed(self.head.gradients), times(self.run.shape.num_layers - 1 - layer, _fixed(self.layer.gradients)))
+        return (("saved_activations", left), *self.outputs_kept, ("gradients", NOTHING if accumulating else made))
 
     def _layer_walks(self, accumulating: bool, name: str):
         """The walks a layer takes in the backward pass: (what is beside its tape, points, name)."""
-        output = (0, self.run.shape.hidden_size * residual_size(self.run), 0, 0)
-        beside = (("layer_output", output if self.run.reentrant and self.run.checkpointing else NOTHING),)
+        beside = (("layer_output", self.output if self.run.reentrant and self.run.checkpointing else NOTHING),)
         found = [(beside, self.layer.adding if accumulating else self.layer.backward, name)]
         if self.run.checkpointing:
             scaled = "down" in self.run.targets and not self.run.reentrant
-            waiting = (("waiting_gradient", times(2 if scaled else 1, output)),)
+            waiting = (("waiting_gradient", times(2 if scaled else 1, self.output)),)
             found.append((waiting, self.layer.recomputation, "layer recomputation"))
         return found
-
-    def _layer(self, moment: str, held, walks) -> list[Instant]:
-        return [instant for beside, points, name in walks for instant in _at(moment, (*held, *beside), points, name)]
 
     def _first_layer_saves_less(self) -> Amount:
         """The first layer's input has the type of the embeddings, though later layers may have float32 inputs. Without
@@ -167,11 +196,11 @@ class Step:
         if run.checkpointing:
             first = max(run.embedding_size, normed_size(run)) if run.shape.embedding_norm else run.embedding_size
             return 0, -(residual_size(run) - first) * run.shape.hidden_size, 0, 0
-        if run.trains_base or "embed" in run.targets or self._layers_need_no_gradient():
+        if run.trains_base or "embed" in run.targets or self.layers_need_no_gradient():
             return NOTHING
         return plus(self.layer.tape.saved(input_gradient=False), times(-1, self.layer.saved))
 
-    def _layers_need_no_gradient(self) -> bool:
+    def layers_need_no_gradient(self) -> bool:
         """Whether nothing is trained up to the head, and no checkpointing makes the embeddings need a gradient."""
         run = self.run
         return not run.trains_base and not run.checkpointing and run.targets <= {"lm_head"}
@@ -205,7 +234,7 @@ class Step:
         size = SINGLE if run.loss.endswith("4.45") or (run.head_size == SINGLE and not run.autocast) else HALF
         return (("outputs_kept", (0, size * run.shape.vocab_size, 0, 0)),)
 
-    def _end(self, moment: str, held, accumulating: bool) -> Instant:
+    def end(self, resident, *, accumulating: bool) -> Instant:
         """The gradient of the embedding, on top of all others, and of the gradient of its output.
 
         Source: torch 2.13.0, embedding_dense_backward; csrc/autograd/input_buffer.cpp: the two gradients of a tied
@@ -220,12 +249,19 @@ class Step:
         sums = SORTED_EMBEDDING_TENTHS * SINGLE * run.shape.hidden_size // TENTHS if run.sorts_embedding else 0
         extra = plus(_fixed(copies * table), (0, run.shape.hidden_size * residual_size(run) + sums, 0, 0))
         gradients = () if accumulating else (("gradients", self.gradients),)
-        held = (*held, *gradients, ("embedding_gradient", extra))
-        return Instant(moment, held, _total(held))
+        escaped = times(run.shape.num_layers, self.escaped)
+        held = (*resident, ("saved_activations", escaped), *self.outputs_kept, *gradients, ("embedding_gradient", extra))
+        return Instant(_named(END, accumulating), held, _total(held))
+
+    def update(self) -> Instant:
+        """The optimizer step."""
+        scratch = ("optimizer_scratch", _fixed(state.step_scratch_bytes(self.run)))
+        held = (*self.resident, ("gradients", self.gradients), scratch)
+        return Instant(STEP, held, _total(held))
 
     def resting(self, moment: str, tokens: int, sequence_length: int) -> int:
         """Bytes that are held at the loss or in the last layer's backward pass besides the tensors of that moment."""
-        saved = self.saved if moment == LOSS else self.saved_last
+        saved = self.saved() if moment == LOSS else self.saved_before(self.run.shape.num_layers - 1)
         return evaluate(plus(_total(self.resident), saved), tokens, sequence_length)
 
     def alive(self, instant: Instant) -> list[Alive]:
@@ -240,6 +276,11 @@ class Step:
         if instant.walk == "layer forward":
             return self.layer.tape.alive_forward(instant.index, keeps=not self.run.checkpointing)
         return self.head.tape.alive_forward(instant.index, keeps=True) if instant.walk else []
+
+
+def _named(moment: str, accumulating: bool) -> str:
+    """A moment's name in a first or in a later micro-batch."""
+    return moment + LATER if accumulating else moment
 
 
 def _mask_bytes(run: Structure) -> int:
