@@ -25,6 +25,8 @@ class Configuration:
     micro_batch: int = 1
     sequence_length: int = 2048
     gradient_accumulation_steps: int = 1
+    objective: str = "sft"
+    reference: str = ""
 
     def row(self) -> dict[str, str | int | float]:
         return asdict(self)

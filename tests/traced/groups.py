@@ -197,9 +197,57 @@ def families() -> Iterator[Configuration]:
         yield identify(**FULL | place, gradient_accumulation_steps=4, optimizer="adamw-8bit", micro_batch=2)
 
 
+def preferences() -> Iterator[Configuration]:
+    """DPO as TRL's releases run it, with every kind of reference; a micro-batch of 1 is two rows."""
+    tiled = {"objective": "dpo", "loss": "tiled"}
+    trl_qlora = QLORA | {"kbit_preparation": "none", "adapter_dtype": "bf16"}
+    for checkpointing, batch in ((CHECKPOINTING[0], 1), (CHECKPOINTING[1], 1), (CHECKPOINTING[0], 2)):
+        place = {"model": "llama-3.2-1b", "micro_batch": batch, "sequence_length": 1024} | checkpointing | tiled
+        yield identify(**MIXED | place, reference="copy")
+        yield identify(**FULL | place, reference="copy")
+        yield identify(**LORA | place, targets=ALL_LINEAR, reference="shared")
+        yield identify(**trl_qlora | place, targets=ALL_LINEAR, reference="shared")
+    place = {"model": "qwen2.5-0.5b", "sequence_length": 1024} | tiled
+    for checkpointing in CHECKPOINTING:
+        yield identify(**MIXED | place | checkpointing, reference="precomputed")
+        yield identify(**LORA | place | checkpointing, targets=ATTENTION, reference="precomputed", load_dtype="fp32")
+        yield identify(**LORA | place | checkpointing, targets=ATTENTION, reference="copy", load_dtype="fp32")
+        yield identify(**trl_qlora | place | checkpointing, targets=ATTENTION, reference="shared", load_dtype="fp32")
+        yield identify(**trl_qlora | place | checkpointing, targets=ATTENTION, reference="copy")
+        yield identify(**MIXED | place | checkpointing, reference="copy", gradient_accumulation_steps=4)
+    yield identify(**LORA | tiled, model="llama-3.1-8b", targets=ALL_LINEAR, reference="shared", load_dtype="fp32")
+    yield identify(**LORA | tiled, model="qwen3-8b", targets=ALL_LINEAR, reference="shared", sequence_length=4096)
+    yield identify(**trl_qlora | tiled, model="mistral-7b-v0.3", targets=ALL_LINEAR, reference="shared", load_dtype="fp32")
+    yield identify(**FULL | tiled, model="qwen2.5-7b", optimizer="adamw-8bit", reference="copy", sequence_length=512)
+    for loss in ("logits-dpo-1.0", "logits-dpo-1.6", "logits-dpo-1.14"):
+        place = {"objective": "dpo", "loss": loss, "sequence_length": 512}
+        yield identify(**MIXED | place, model="qwen2.5-0.5b", reference="copy")
+        yield identify(**LORA | place, model="llama-3.2-1b", targets=ALL_LINEAR, reference="shared", micro_batch=2)
+        yield identify(**LORA | place, model="llama-3.2-1b", targets=ALL_LINEAR, reference="precomputed", checkpointing="none")
+        yield identify(**trl_qlora | place, model="qwen3-0.6b", targets=ATTENTION, reference="shared", load_dtype="fp32")
+        yield identify(**FULL | place, model="smollm2-360m", reference="copy", autocast="none", checkpointing="none")
+
+
+def rewards() -> Iterator[Configuration]:
+    """Reward models: one score a row."""
+    score = {"objective": "reward", "loss": "score", "sequence_length": 1024}
+    trl_qlora = QLORA | {"kbit_preparation": "none", "adapter_dtype": "bf16"}
+    for model, checkpointing in product(("qwen2.5-0.5b", "llama-3.2-1b"), CHECKPOINTING):
+        place = {"model": model} | score | checkpointing
+        yield identify(**MIXED | place)
+        yield identify(**FULL | place, micro_batch=2)
+        yield identify(**LORA | place, targets=ALL_LINEAR)
+        yield identify(**trl_qlora | place, targets=ATTENTION, load_dtype="fp32", micro_batch=2)
+    place = score | {"sequence_length": 2048}
+    yield identify(**LORA | place, model="llama-3.1-8b", targets=ALL_LINEAR, load_dtype="fp32")
+    yield identify(**trl_qlora | place, model="qwen3-8b", targets=ALL_LINEAR)
+    place |= {"sequence_length": 512}
+    yield identify(**MIXED | place, model="gemma-2-2b", attention="eager", gradient_accumulation_steps=4)
+
+
 GROUPS = (
     core, models, sizes, ranks, targets, dropouts, optimizers, losses, attentions, precisions, accumulations, large,
-    families,
+    families, preferences, rewards,
 )  # fmt: skip
 
 

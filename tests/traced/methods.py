@@ -6,6 +6,7 @@ from peft import LoraConfig, get_peft_model
 from . import losses
 from .configurations import Configuration
 from .models import DTYPES, load_base_model
+from .preferences import install_head
 from .quantized import prepare, quantise
 
 MODULES = {
@@ -32,13 +33,32 @@ OTHER_MODULES = {
 
 def load_model(configuration: Configuration, num_layers: int | None = None) -> torch.nn.Module:
     """The model ready for training, as a script with transformers and peft leaves it, still without memory."""
-    model = load_base_model(configuration.model, configuration.load_dtype, configuration.attention, num_layers)
-    losses.install(model, configuration.loss)
+    model = load_base_model(
+        configuration.model, configuration.load_dtype, configuration.attention, num_layers, scores=configuration.objective == "reward"
+    )
+    if configuration.objective == "dpo":
+        install_head(model, configuration.loss)
+    elif configuration.objective == "sft":
+        losses.install(model, configuration.loss)
     if configuration.quantization:
         quantise(model, configuration.quantization)
         prepare(model, configuration.kbit_preparation)
     if configuration.method != "full":
         model = add_adapters(model, configuration)
+    return model
+
+
+def load_reference(configuration: Configuration, num_layers: int | None = None) -> torch.nn.Module | None:
+    """The second model that DPO compares with, loaded as the first and never trained, where it is one of its own.
+
+    Source: trl 1.16.0, trainer/dpo_trainer.py: loaded again, its parameters left as from_pretrained leaves them.
+    """
+    if configuration.reference != "copy":
+        return None
+    model = load_base_model(configuration.model, configuration.load_dtype, configuration.attention, num_layers)
+    install_head(model, configuration.loss)
+    if configuration.quantization:
+        quantise(model, configuration.quantization)
     return model
 
 
@@ -50,10 +70,10 @@ def add_adapters(model: torch.nn.Module, configuration: Configuration) -> torch.
         lora_alpha=2 * configuration.rank,
         lora_dropout=configuration.lora_dropout,
         target_modules=sorted({names[target] for target in configuration.targets.split(",")}),
-        task_type="CAUSAL_LM",
+        task_type="SEQ_CLS" if configuration.objective == "reward" else "CAUSAL_LM",
     )
     model = get_peft_model(model, lora)
     for name, parameter in model.named_parameters():
-        if "lora_" in name:
+        if "lora_" in name or (parameter.requires_grad and configuration.quantization):
             parameter.data = parameter.data.to(DTYPES[configuration.adapter_dtype])
     return model

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification, PreTrainedModel
 from transformers.initialization import no_init_weights
 from transformers.models.falcon.modeling_falcon import FalconAttention
 
@@ -64,18 +64,21 @@ def split_heads(self, fused: torch.Tensor) -> tuple[torch.Tensor, ...]:
 FalconAttention._split_heads = split_heads
 
 
-def load_base_model(model: str, load_dtype: str, attention: str, num_layers: int | None = None) -> PreTrainedModel:
-    """The model as from_pretrained(dtype=...) leaves it, still without memory (device `meta`)."""
+def load_base_model(
+    model: str, load_dtype: str, attention: str, num_layers: int | None = None, *, scores: bool = False
+) -> PreTrainedModel:
+    """The model as from_pretrained(dtype=...) leaves it, still without memory (device `meta`); `scores`: one score a row."""
     shape = SHAPES[model]
     options = config_options(shape)
     if num_layers:
         options["num_hidden_layers"] = num_layers
     config = AutoConfig.for_model(shape["model_type"], **options)
     config.use_cache = False
+    if scores:
+        config.num_labels, config.pad_token_id = 1, 0
+    kind = AutoModelForSequenceClassification if scores else AutoModelForCausalLM
     with torch.device("meta"), no_init_weights():
-        base = AutoModelForCausalLM.from_config(
-            config, dtype=DTYPES[load_dtype], attn_implementation=ATTENTION[attention]
-        )
+        base = kind.from_config(config, dtype=DTYPES[load_dtype], attn_implementation=ATTENTION[attention])
     base.tie_weights()
     return base
 

@@ -1,6 +1,7 @@
 """Names the moments of a training step and switches between them as the model runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -9,6 +10,7 @@ from .tracker import AllocationTracker
 LOADED = "load"
 FORWARD = "forward"
 LOSS_FORWARD = "loss_forward"
+REFERENCE_FORWARD = "reference_forward"
 LOSS_BACKWARD = "loss_backward"
 BACKWARD_END = "backward_end"
 CLIP = "clip"
@@ -22,9 +24,21 @@ class Moments:
         self.tracker = tracker
         self.step = 0
         self.micro_batch = 0
+        self.silent = False
 
     def start(self, moment: str) -> None:
         self.tracker.start(f"{moment}/{self.step}/{self.micro_batch}")
+
+    @contextmanager
+    def reference(self) -> Iterator[None]:
+        """Everything within is the reference's forward, whichever layers run."""
+        self.start(REFERENCE_FORWARD)
+        self.silent = True
+        try:
+            yield
+        finally:
+            self.silent = False
+            self.start(LOSS_FORWARD)
 
     def attach(self, model: torch.nn.Module) -> None:
         """Follow the decoder layers forward by module hooks and backward by hooks on autograd's nodes."""
@@ -35,6 +49,8 @@ class Moments:
 
     def _before_layer(self, index: int) -> Callable:
         def hook(module, args, kwargs):
+            if self.silent:
+                return
             hidden = args[0] if args else kwargs["hidden_states"]
             self.start(f"{FORWARD}_{index}")
             if index == 0 and hidden.requires_grad:
@@ -44,6 +60,8 @@ class Moments:
 
     def _after_layer(self, index: int, count: int) -> Callable:
         def hook(module, args, output):
+            if self.silent:
+                return
             hidden = output[0] if isinstance(output, tuple) else output
             if hidden.grad_fn is not None:
                 hidden.grad_fn.register_prehook(lambda gradients: self.start(f"backward_{index}"))

@@ -130,11 +130,11 @@ def widths(linear: nn.Module) -> tuple[int, int]:
 
 
 def quantise(model: nn.Module, quantization: str) -> None:
-    """Replace every linear layer but the head (transformers 5.24.0, quantizers: the output embedding is skipped;
+    """Replace every linear layer but the head (transformers 5.24.0, quantizers: the output embedding is skipped, or the score;
     integrations/bitsandbytes.py, replace_with_bnb_linear: subclasses of nn.Linear, such as Falcon's, stay as they are).
     """
     nested_code = nn.Buffer(torch.empty(NESTED_CODE_LENGTH, device="meta"))
-    head = model.get_output_embeddings()
+    head = getattr(model, "score", None) or model.get_output_embeddings()
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
             if type(child) not in (nn.Linear, Conv1D) or child is head:

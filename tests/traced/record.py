@@ -11,9 +11,9 @@ TRACED = FOLDER / "traced.csv"
 BREAKDOWN = FOLDER / "breakdown.csv"
 SETTINGS = [field.name for field in fields(Configuration)]
 RESULTS = [
-    "parameters", "trainable_parameters", "weights", "optimizer_states", "forward", "loss_forward", "loss_backward",
-    "backward_last", "backward_first", "backward_max", "backward_end", "clip", "optimizer_step", "second_micro_batch",
-    "peak", "peak_moment", "saved_per_layer", "versions", "seconds",
+    "parameters", "trainable_parameters", "weights", "optimizer_states", "forward", "loss_forward", "reference_forward",
+    "loss_backward", "backward_last", "backward_first", "backward_max", "backward_end", "clip", "optimizer_step",
+    "second_micro_batch", "peak", "peak_moment", "saved_per_layer", "versions", "seconds",
 ]  # fmt: skip
 BREAKDOWN_COLUMNS = ["id", "moment", "operation", "shape", "dtype", "count", "bytes"]
 

@@ -5,7 +5,9 @@ accelerator.py: prepare_model, backward, clip_grad_norm_. What those functions k
 the micro-batches of the step, num_items_in_batch, the running loss; the model's outputs are dropped before backward.
 """
 
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 
 import torch
 from accelerate.utils.operations import convert_outputs_to_fp32
@@ -47,9 +49,9 @@ def compute_loss(model, inputs, num_items_in_batch) -> torch.Tensor:
     return outputs["loss"]
 
 
-def training_step(model, inputs, num_items_in_batch, moments: Moments) -> torch.Tensor:
+def training_step(loss_of: Callable, inputs, moments: Moments) -> torch.Tensor:
     """Trainer.training_step for one micro-batch."""
-    loss = compute_loss(model, inputs, num_items_in_batch)
+    loss = loss_of(inputs)
     moments.start(LOSS_BACKWARD)
     loss.backward()
     return loss.detach()
@@ -66,14 +68,19 @@ def first_step(model, optimizer, moments: Moments) -> None:
     clip_and_update(model, optimizer, moments)
 
 
-def training_loop_turn(model, optimizer, batches, total_loss, moments: Moments) -> None:
-    """One turn of Trainer._run_epoch's outer loop. Micro-batches after the second repeat the second: not run."""
+def training_loop_turn(model, optimizer, batches, total_loss, moments: Moments, loss_of: Callable | None = None) -> None:
+    """One turn of Trainer._run_epoch's outer loop. Micro-batches after the second repeat the second: not run.
+
+    loss_of: the loss of one micro-batch where it is not the model's own, which is divided by the labels of all of them.
+    """
     moments.start(FORWARD)
-    num_items_in_batch = sum(batch["labels"][..., 1:].ne(-100).sum() for batch in batches)
+    if loss_of is None:
+        num_items_in_batch = sum(batch["labels"][..., 1:].ne(-100).sum() for batch in batches)
+        loss_of = partial(compute_loss, model, num_items_in_batch=num_items_in_batch)
     for index, inputs in enumerate(batches[:2]):
         moments.micro_batch = index
         moments.start(FORWARD)
-        total_loss += training_step(model, inputs, num_items_in_batch, moments)
+        total_loss += training_step(loss_of, inputs, moments)
     clip_and_update(model, optimizer, moments)
 
 

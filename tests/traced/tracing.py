@@ -13,10 +13,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from . import attention, kernels
 from .analysis import Moment, alive_at_peak, growth_in_recomputation, peaks, starts
 from .configurations import Configuration
-from .methods import load_model
+from .methods import load_model, load_reference
 from .models import place_on_device
 from .moments import LOADED, Moments
 from .optimizers import make_optimizer
+from .preferences import pair_batches, preference_loss
 from .step import enable_checkpointing, first_step, micro_batches, prepare_model, training_loop_turn
 from .tracker import AllocationTracker, Event
 
@@ -33,10 +34,13 @@ def trace(
     began = time.monotonic()
     attention.install(configuration.attention)
     model = load_model(configuration, num_layers)
+    reference = load_reference(configuration, num_layers)
     with FakeTensorMode():
         place_on_device(model)
+        if reference is not None:
+            place_on_device(reference)
         tracker = AllocationTracker()
-        facts = run_steps(configuration, model, tracker, two_full_steps)
+        facts = run_steps(configuration, model, reference, tracker, two_full_steps)
     row = configuration.row() | facts | summarise(tracker.events, configuration)
     row["versions"] = "; ".join(f"{name} {version(name).partition('+')[0]}" for name in PACKAGES)
     row["seconds"] = round(time.monotonic() - began, 1)
@@ -44,13 +48,22 @@ def trace(
 
 
 def run_steps(
-    configuration: Configuration, model: torch.nn.Module, tracker: AllocationTracker, two_full_steps: bool
+    configuration: Configuration,
+    model: torch.nn.Module,
+    reference: torch.nn.Module | None,
+    tracker: AllocationTracker,
+    two_full_steps: bool,
 ) -> dict:
     """Run the steps under the tracker; returns the counts that do not change."""
     moments = Moments(tracker)
     moments.start(LOADED)
     tracker.track("weight", [*model.parameters(), *model.buffers()])
     weights = tracker.current
+    if reference is not None:
+        tracker.track("reference weight", [*reference.parameters(), *reference.buffers()])
+        prepare_model(reference, configuration.autocast)
+    pairs = configuration.objective != "sft"
+    loss_of = preference_loss(configuration, model, reference, moments) if pairs else None
     optimizer = make_optimizer(configuration.optimizer, model)
     if configuration.checkpointing == "full":
         enable_checkpointing(model, tracker)
@@ -61,7 +74,9 @@ def run_steps(
         if not two_full_steps:
             first_step(model, optimizer, moments)
         for moments.step in (0, 1) if two_full_steps else (1,):
-            training_loop_turn(model, optimizer, micro_batches(configuration), total_loss, moments)
+            batches = pair_batches(configuration) if pairs else micro_batches(configuration)
+            training_loop_turn(model, optimizer, batches, total_loss, moments, loss_of)
+            del batches
     parameters = list(model.parameters())
     return {
         "parameters": count_parameters(model),
@@ -94,6 +109,7 @@ def summarise(events: list[Event], configuration: Configuration) -> dict:
     return {
         "forward": max(level for (name, _), level in highest.items() if name == "forward"),
         "loss_forward": highest["loss_forward", None],
+        "reference_forward": highest.get(("reference_forward", None), ""),
         "loss_backward": highest["loss_backward", None],
         "backward_last": backward[max(backward)],
         "backward_first": backward[min(backward)],
