@@ -37,6 +37,7 @@ CHOICES = {
     "optimizer": ("adamw", "adamw-foreach", "adamw-fused", "adamw-fp32-states", "adamw-8bit", "paged-adamw-32bit",
                   "paged-adamw-8bit", "adafactor", "sgd", "sgd-momentum", "lion"),
     "loss": ("stack", "logits", "triton", "fused-linear", "chunked", "tiled"),
+    "layer_kernels": ("stack", "plain", "liger"),
     "checkpointing": ("none", "full"),
     "attention_kernel": ("efficient", "efficient-repeated", "eager"),
     "checkpoint_kind": ("stack", "non-reentrant", "reentrant"),
@@ -89,7 +90,7 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
 FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas", "other_processes",
                "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision", "optimizer", "loss",
-               "checkpointing", "attention_kernel", "checkpoint_kind", "autocast", "half_precision", "activation_multiplier", "extra_allowance")
+               "layer_kernels", "checkpointing", "attention_kernel", "checkpoint_kind", "autocast", "half_precision", "activation_multiplier", "extra_allowance")
 
 # What opens without a link, and what a link of the first release opens. `OPENING` is what is counted by default.
 OPENING = {
@@ -97,7 +98,7 @@ OPENING = {
     "adapter_targets": "all-linear", "quantization": "nf4-double", "kbit_preparation": "stack", "base_precision": "stack",
     "lora_dropout": "0", "gpu": "24", "replicas": "1", "sequence_length": "2048", "micro_batch": "1",
     "gradient_accumulation_steps": "8", "trainable_precision": "stack", "optimizer": "adamw", "loss": "stack",
-    "checkpointing": "full", "attention_kernel": "efficient", "checkpoint_kind": "stack", "autocast": "stack", "half_precision": "bf16",
+    "layer_kernels": "stack", "checkpointing": "full", "attention_kernel": "efficient", "checkpoint_kind": "stack", "autocast": "stack", "half_precision": "bf16",
     "activation_multiplier": "1", "extra_allowance": "0",
 }
 PLANNING = {**OPENING, "accounting": "planning", "trainable_precision": "mixed-bf16"}

@@ -92,7 +92,7 @@ ABOUT = {"label", "extends", "source", "date", "plausible"}
 STACK_TABLE = data("stacks")
 FACTS = {"autocast", "weight_precision", "base_precision", "quantized_base_precision", "adapter_precision", "quantized_adapter_precision",
          "kbit_preparation", "loss", "logits_release", "chunked_release", "adamw", "checkpoint_kind", "outputs_kept", "norm_kernel",
-         "adapter_kernel", "repeats_heads"}
+         "mlp_kernel", "adapter_kernel", "repeats_heads"}
 DERIVED = {"trainable_precision", "optimizer", "reentrant", "assumed"}  # of other facts, under another name
 KNOWN = {
     "loss": {"logits", "triton", "fused-linear", "chunked", "tiled"},

@@ -102,6 +102,21 @@ KINDS = {
     "scaled residual": ({"scaled_residual": "true"}, dict(H=16, Q=4, K=4, M=8, A=4, one=8)),
     "biases": ({"output_biases": "true", "mlp_biases": "true", "head_bias": "true"}, dict(H=16, Q=4, K=4, M=8, A=4, one=8)),
 }
+# Liger's norms keep their 16-bit input, the layer's own 2H and the sum after attention 2H, whatever is trained; its gate keeps gate and
+# up, not the activated gate
+LIGER = {"layer_kernels": "liger"}
+SAVED |= {
+    "Liger, full 16-bit": ({**FULL, **LIGER}, dict(H=8, Q=4, K=4, M=6, A=4, one=8)),
+    "Liger, full float32 under autocast": (
+        {"method": "full", "trainable_precision": "mixed-bf16", **LIGER}, dict(H=18, Q=4, K=4, M=6, A=4, one=8)),
+    "Liger, float32 adapters on everything": ({**LORA, **LIGER}, dict(H=14, Q=6, K=4, M=6, r=14, A=4, one=8)),
+    "Liger, NF4 prepared to float32": ({**QLORA, **LIGER}, dict(H=18, Q=4, K=4, M=10, r=14, A=4, one=8)),
+    # halves of one map are copied: gate and up 4M, the product 2M
+    "Liger, fused maps": ({**FULL, **LIGER, "fused_projections": "true"}, dict(H=8, Q=6, K=6, M=6, A=4, one=8)),
+    "Liger, squared ReLU between gate and up": ({**FULL, **LIGER, "activation": "relu-squared"}, dict(H=8, Q=4, K=4, M=14, A=4, one=8)),
+    # none of its kernels is for decoders with LayerNorm
+    "Liger, LayerNorm": ({**FULL, **LIGER, "norm": "layer"}, dict(H=18, Q=4, K=4, M=8, A=4, one=16)),
+}
 SAVED |= {f"full 16-bit, {kind}": ({**FULL, **traits}, table) for kind, (traits, table) in KINDS.items()}
 
 

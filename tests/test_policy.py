@@ -40,6 +40,8 @@ DECIDED = [
     ("full", "loss", "logits", "loss", "logits", "loss"),
     ("lora", "autocast", "on", "autocast", True, "autocast"),
     ("lora", "autocast", "off", "autocast", False, "autocast"),
+    *(("full", "layer_kernels", "liger", name, "liger", name) for name in ("norm_kernel", "mlp_kernel")),
+    *(("lora", "layer_kernels", "plain", name, "transformers", name) for name in ("norm_kernel", "mlp_kernel")),
     ("full", "optimizer", "adamw-foreach", "optimizer", "adamw-foreach", "adamw"),
     ("full", "optimizer", "lion", "optimizer", "lion", "adamw"),
 ]
@@ -60,7 +62,7 @@ def test_what_is_given_holds_and_what_is_left_open_is_the_stacks(stack, method, 
 @pytest.mark.parametrize("stack", STACKS)
 def test_what_no_setting_can_say_is_the_stacks(stack):
     decided = policy(parse({"stack": stack}))
-    for name in ("logits_release", "outputs_kept", "norm_kernel", "adapter_kernel", "repeats_heads"):
+    for name in ("logits_release", "outputs_kept", "adapter_kernel", "repeats_heads"):
         assert getattr(decided, name) == fact(stack, name)
     assert decided.reentrant == (fact(stack, "checkpoint_kind") == "reentrant")
 

@@ -385,6 +385,19 @@ FIELDS: tuple[Field, ...] = (
         "How cross-entropy is computed; often the peak.",
         "memory",
     ),
+    _step_field(
+        "layer_kernels",
+        Choice(
+            (
+                AS_THE_STACK,
+                Option("plain", "The model’s own", "norms and MLP as transformers writes them"),
+                Option("liger", "Liger", "use_liger_kernel: RMSNorm, SwiGLU or GeGLU, and rotary positions"),
+            )
+        ),
+        "Kernels of the layers",
+        "Liger’s keep less of each layer for the backward pass; its loss is a setting of its own.",
+        "memory",
+    ),
     Field(
         "checkpointing",
         Choice((Option("full", "On", "keep layer inputs, recompute the rest"), Option("none", "Off", "keep everything"))),

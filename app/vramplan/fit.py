@@ -114,10 +114,12 @@ def single_changes(settings: Settings) -> list[dict[str, Value]]:
     other_methods = [{"method": name} for name in ("qlora", "lora", "full") if name != settings.method]
     adapters = [{"rank": ALTERNATIVE_RANK}, {"adapter_targets": "attention"}] if settings.trains_adapters else []
     losses = ["fused-linear"] if settings.accounting == "step" else []
+    layers = ["liger"] if settings.accounting == "step" else []
     half = max(1, settings.sequence_length // 2)
     return [
         *other_methods,
         *({"loss": name} for name in losses),
+        *({"layer_kernels": name} for name in layers),
         {"optimizer": "adamw-8bit"},
         {"trainable_precision": "pure-bf16"},
         {"checkpointing": "full"},

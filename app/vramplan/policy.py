@@ -26,6 +26,7 @@ class Policy:
     reentrant: bool
     outputs_kept: bool
     norm_kernel: str
+    mlp_kernel: str
     adapter_kernel: str
     repeats_heads: bool
     assumed: tuple[str, ...]
@@ -33,10 +34,10 @@ class Policy:
 
 @lru_cache(maxsize=256)
 def _decided(
-    stack: str, method: str, trainable: str, base: str, preparation: str, loss: str, optimizer: str, autocast: str, kind: str
+    stack: str, method: str, trainable: str, base: str, preparation: str, loss: str, optimizer: str, autocast: str, kind: str, kernels: str
 ) -> Policy:
     chosen = stacks()[stack]
-    assumed = ["outputs_kept", "norm_kernel"]
+    assumed = ["outputs_kept"]
 
     def decide(setting: str, fact: str) -> str | bool:
         if setting != AS_THE_STACK:
@@ -57,6 +58,7 @@ def _decided(
         assumed.append("chunked_release")
     if method != "full":
         assumed.append("adapter_kernel")
+    kernels = {"plain": "transformers"}.get(kernels, kernels)
     return Policy(
         autocast=decide(autocast, "autocast") in (True, "on"),
         trainable_precision="mixed-bf16" if trained == "fp32" else "pure-bf16",
@@ -69,7 +71,8 @@ def _decided(
         optimizer=decide(AS_THE_STACK if optimizer == "adamw" else optimizer, "adamw"),
         reentrant=decide(kind, "checkpoint_kind") == "reentrant",
         outputs_kept=chosen["outputs_kept"],
-        norm_kernel=chosen["norm_kernel"],
+        norm_kernel=decide(kernels, "norm_kernel"),
+        mlp_kernel=decide(kernels, "mlp_kernel"),
         adapter_kernel=chosen["adapter_kernel"],
         repeats_heads=chosen["repeats_heads"],
         assumed=tuple(assumed),
@@ -88,6 +91,7 @@ def policy(settings: Settings) -> Policy:
         settings.optimizer,
         settings.autocast,
         settings.checkpoint_kind,
+        settings.layer_kernels,
     )
 
 

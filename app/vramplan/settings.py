@@ -92,6 +92,7 @@ class Settings:
     trainable_precision: str | None = None
     optimizer: str | None = None
     loss: str | None = None
+    layer_kernels: str | None = None
     checkpointing: str | None = None
     attention_kernel: str | None = None
     checkpoint_kind: str | None = None

@@ -108,6 +108,7 @@ DECISIONS = {
     "checkpoint_kind": "kind of checkpointing",
     "outputs_kept": "what the loop keeps",
     "norm_kernel": "norm kernel",
+    "mlp_kernel": "MLP kernel",
     "adapter_kernel": "adapter kernel",
     "repeats_heads": "repeated heads",
 }

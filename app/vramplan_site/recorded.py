@@ -17,7 +17,7 @@ from vramplan.stacks import stacks
 from vramplan.units import GIB
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
-TRACED, MEASURED = TESTS / "traced" / "traced.csv", TESTS / "measured" / "runs.csv"
+TRACED, KERNELS_TRACED, MEASURED = TESTS / "traced" / "traced.csv", TESTS / "traced" / "kernels.csv", TESTS / "measured" / "runs.csv"
 SHAPES = TESTS / "traced" / "shapes.toml"
 
 LOSSES = {
@@ -30,6 +30,7 @@ LOSSES = {
 
 KERNELS = {"flash": "efficient", "expanded": "efficient-repeated", "eager": "eager"}
 MODELS = {"granite-3-2b": "granite-3.0-2b"}
+LAYER_KERNELS = {"plain": "stack", "liger": "liger"}
 PRECISIONS = {"bf16": "pure-bf16", "fp32": "mixed-bf16"}
 PREPARATIONS = {"peft": "all", "norms": "norms", "none": "none"}
 OPTIMIZERS = {"adamw-32bit": "adamw-fp32-states"}
@@ -57,10 +58,12 @@ class Run:
         return f"{self.settings.method}, {family}" if self.kind == "measured" else self.settings.method
 
 
-def traced(path: Path = TRACED) -> list[Run]:
+def traced(*paths: Path) -> list[Run]:
     """Every traced step. The traces run under the newest libraries, with older losses put in their place."""
     return [
-        Run(row["id"], "traced", row["versions"], traced_settings(row), int(row["peak"])) for row in _rows(path)
+        Run(row["id"], "traced", row["versions"], traced_settings(row), int(row["peak"]))
+        for path in paths or (TRACED, KERNELS_TRACED)
+        for row in _rows(path)
     ]
 
 
@@ -76,6 +79,7 @@ def traced_settings(row: dict[str, str]) -> Settings:
         "method": row["method"],
         "optimizer": "adamw" if optimizer == facts["adamw"] else optimizer,
         "attention_kernel": KERNELS[row["attention"]],
+        "layer_kernels": LAYER_KERNELS[row.get("kernels", "plain")],
         "checkpoint_kind": "stack" if facts["checkpoint_kind"] == "non-reentrant" else "non-reentrant",
         "autocast": "stack" if (row["autocast"] != "none") == facts["autocast"] else "off",
         **{name: row[name] for name in ("checkpointing", "micro_batch", "sequence_length", "gradient_accumulation_steps")},

@@ -27,6 +27,7 @@ class Configuration:
     gradient_accumulation_steps: int = 1
     objective: str = "sft"
     reference: str = ""
+    kernels: str = "plain"
 
     def row(self) -> dict[str, str | int | float]:
         return asdict(self)

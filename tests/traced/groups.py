@@ -245,9 +245,23 @@ def rewards() -> Iterator[Configuration]:
     yield identify(**MIXED | place, model="gemma-2-2b", attention="eager", gradient_accumulation_steps=4)
 
 
+def liger() -> Iterator[Configuration]:
+    """Liger's kernels in the layers: every method with and without checkpointing, and each kind of decoder they are made for."""
+    kernels = {"kernels": "liger"}
+    for method, checkpointing in product((LORA, QLORA, MIXED, FULL), CHECKPOINTING):
+        adapters = {} if method in (MIXED, FULL) else {"targets": ALL_LINEAR}
+        yield identify(**method | adapters | kernels | FUSED_LOSS | checkpointing, model="llama-3.2-1b")
+    yield identify(**LORA | kernels, model="qwen2.5-1.5b", targets=ATTENTION, sequence_length=1024)
+    yield identify(**QLORA | kernels | {"kbit_preparation": "none"}, model="qwen3-0.6b", targets=ALL_LINEAR, checkpointing="none")
+    for model, method in product(("gemma-3-1b", "phi-3.5-mini", "olmo2-1b"), (LORA | {"targets": ALL_LINEAR}, FULL)):
+        yield identify(**method | kernels | FUSED_LOSS, model=model, checkpointing="none", sequence_length=1024)
+    for dropout in (0.05,):
+        yield identify(**LORA | kernels | FUSED_LOSS | {"lora_dropout": dropout}, model="llama-3.2-1b", targets=ALL_LINEAR)
+
+
 GROUPS = (
     core, models, sizes, ranks, targets, dropouts, optimizers, losses, attentions, precisions, accumulations, large,
-    families, preferences, rewards,
+    families, preferences, rewards, liger,
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import torch
 from peft import LoraConfig, get_peft_model
 
-from . import losses
+from . import layers, losses
 from .configurations import Configuration
 from .models import DTYPES, load_base_model
 from .preferences import install_head
@@ -40,6 +40,7 @@ def load_model(configuration: Configuration, num_layers: int | None = None) -> t
         install_head(model, configuration.loss)
     elif configuration.objective == "sft":
         losses.install(model, configuration.loss)
+    layers.install(model, configuration.kernels)
     if configuration.quantization:
         quantise(model, configuration.quantization)
         prepare(model, configuration.kbit_preparation)

@@ -1,4 +1,5 @@
-"""The two CSV files: one row per configuration, and the largest tensors at its peak. Rows are appended as they come."""
+"""The CSV files: one row per configuration, and the largest tensors at its peak. Rows are appended as they come; those of other
+kernels than the model's own have a file to themselves."""
 
 import csv
 from dataclasses import fields
@@ -8,8 +9,10 @@ from .configurations import Configuration
 
 FOLDER = Path(__file__).parent
 TRACED = FOLDER / "traced.csv"
+KERNELS = FOLDER / "kernels.csv"
 BREAKDOWN = FOLDER / "breakdown.csv"
 SETTINGS = [field.name for field in fields(Configuration)]
+OF_FILE = {TRACED: [name for name in SETTINGS if name != "kernels"], KERNELS: SETTINGS}
 RESULTS = [
     "parameters", "trainable_parameters", "weights", "optimizer_states", "forward", "loss_forward", "reference_forward",
     "loss_backward", "backward_last", "backward_first", "backward_max", "backward_end", "clip", "optimizer_step",
@@ -29,13 +32,16 @@ def append(path: Path, columns: list[str], rows: list[dict]) -> None:
 
 
 def save(row: dict, breakdown: list[dict]) -> None:
-    append(TRACED, SETTINGS + RESULTS, [row])
+    path = TRACED if row["kernels"] == "plain" else KERNELS
+    append(path, OF_FILE[path] + RESULTS, [{name: row[name] for name in OF_FILE[path] + RESULTS}])
     append(BREAKDOWN, BREAKDOWN_COLUMNS, breakdown)
 
 
 def forget(identifiers: set[str]) -> None:
-    """Drop the rows of these configurations from both files. Not while another process appends to them."""
-    for path, columns in ((TRACED, SETTINGS + RESULTS), (BREAKDOWN, BREAKDOWN_COLUMNS)):
+    """Drop the rows of these configurations from every file. Not while another process appends to them."""
+    for path, columns in (*((path, names + RESULTS) for path, names in OF_FILE.items()), (BREAKDOWN, BREAKDOWN_COLUMNS)):
+        if not path.exists():
+            continue
         with path.open(newline="") as file:
             kept = [row for row in csv.DictReader(file) if row["id"] not in identifiers]
         path.unlink()
@@ -44,7 +50,8 @@ def forget(identifiers: set[str]) -> None:
 
 def recorded() -> dict[str, dict[str, str]]:
     """Every recorded row by its id."""
-    if not TRACED.exists():
-        return {}
-    with TRACED.open(newline="") as file:
-        return {row["id"]: row for row in csv.DictReader(file)}
+    found: dict[str, dict[str, str]] = {}
+    for path in filter(Path.exists, OF_FILE):
+        with path.open(newline="") as file:
+            found |= {row["id"]: row for row in csv.DictReader(file)}
+    return found

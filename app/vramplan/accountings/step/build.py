@@ -6,6 +6,15 @@ from vramplan.errors import NotExpressible
 from vramplan.policy import Policy, policy, stack_of
 from vramplan.settings import Settings
 
+RMS_NORMS = ("rms", "rms-cast")
+"""Norms of the decoders that fused kernels are made for. The others keep every operation as the model writes it.
+
+Source: liger-kernel 0.8.5, transformers/monkey_patch.py, MODEL_TYPE_TO_APPLY_LIGER_FN; of the decoders with another norm
+only Nemotron is there, without its norm and its MLP."""
+
+TRANSFORMERS = "transformers"
+"""The kernel that is no kernel: the operations as the model writes them."""
+
 MATH = "math"
 """PyTorch's own attention, which no setting names: what is left where no kernel takes the inputs."""
 
@@ -27,6 +36,7 @@ def structure(settings: Settings) -> Structure:
     release = {"logits": chosen.logits_release, "triton": chosen.logits_release, "chunked": chosen.chunked_release}.get(chosen.loss)
     loss = f"{chosen.loss}-{release}" if release else chosen.loss
     _must_be_countable(settings, chosen)
+    fusible = shape.norm in RMS_NORMS
     tokens = settings.micro_batch * settings.sequence_length
     return Structure(
         shape=shape,
@@ -48,7 +58,8 @@ def structure(settings: Settings) -> Structure:
         sorts_embedding=settings.method == "full" and tokens > FEWEST_SORTED_TOKENS,
         checkpointing=settings.checkpointing == "full",
         reentrant=chosen.reentrant,
-        norm_kernel=chosen.norm_kernel,
+        norm_kernel=chosen.norm_kernel if fusible else TRANSFORMERS,
+        mlp_kernel=chosen.mlp_kernel if fusible else TRANSFORMERS,
         adapter_kernel=chosen.adapter_kernel,
         loss=loss,
         loss_rows=loss_rows(loss=loss, tokens=tokens, vocab_size=shape.vocab_size, hidden_size=shape.hidden_size),

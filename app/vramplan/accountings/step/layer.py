@@ -1,6 +1,7 @@
 """One decoder layer on a tape. Source: transformers 5.24.0, models/llama/modeling_llama.py, LlamaDecoderLayer.forward;
 models/gemma2 (norms after attention and MLP), models/qwen3 (query/key norms), models/phi3 (fused projections)."""
 
+from vramplan.accountings.step.kernels import fused_gate, rotate_in_place
 from vramplan.accountings.step.operations import (
     activate,
     add,
@@ -19,8 +20,10 @@ from vramplan.accountings.step.tape import Tape, Tensor
 
 def normed_size(run: Structure) -> int:
     """Bytes per value of what a norm gives for input of the embedding's type: LayerNorm runs in float32 under autocast, a
-    float32 weight makes an RMSNorm's output float32, and the others give back the type that came in."""
+    float32 weight makes an RMSNorm's output float32, and the others and fused kernels give back the type that came in."""
     kind = run.shape.norm
+    if run.norm_kernel != "transformers":
+        return run.embedding_size
     if run.autocast and kind in ("layer", "layer-half"):
         return SINGLE if kind == "layer" else HALF
     if kind in ("rms", "rms-cast") and not run.shape.weighs_in_float32:
@@ -120,6 +123,8 @@ def _rotate(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
 
     Source: transformers 5.24.0, models/llama/modeling_llama.py, apply_rotary_pos_emb.
     """
+    if run.mlp_kernel != "transformers" and not run.shape.partial_rotary:
+        return rotate_in_place(tape, x, name)
     size = max(x.itemsize, residual_size(run))
     turned = tape.add("rotate half", (x,), Tensor(f"{name}, halves swapped", x.width, x.itemsize))
     straight = tape.add("rotate", (x,), Tensor(f"{name} times cosine", x.width, size))
@@ -134,7 +139,14 @@ def _mlp(tape: Tape, run: Structure, x: Tensor) -> Tensor:
         fused = projection(tape, run, x, ("gate", "up"))
         gate, up = (Tensor(name, run.shape.intermediate_size, fused.itemsize, base=fused) for name in ("gate", "up"))
         tape.add_views("chunk", fused, (gate, up))
+        if run.mlp_kernel != "transformers":
+            output = projection(tape, run, fused_gate(tape, gate, up, "gate times up"), ("down",))
+            tape.operations[-1].reads += (gate, up)
+            return output
         product = multiply(tape, run, up, activate(tape, run, gate, "activated gate"), "gate times up")
+    elif run.mlp_kernel != "transformers" and run.shape.activation == "fused":
+        gate, up = projection(tape, run, x, ("gate",)), projection(tape, run, x, ("up",))
+        product = fused_gate(tape, gate, up, "gate times up")
     else:
         gate = activate(tape, run, projection(tape, run, x, ("gate",)), "activated gate")
         product = multiply(tape, run, gate, projection(tape, run, x, ("up",)), "gate times up")

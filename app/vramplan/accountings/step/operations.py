@@ -4,6 +4,7 @@ Widths are elements per token. Names say what a tensor is to a reader of the led
 """
 
 from vramplan.constants import INT8_BYTES
+from vramplan.accountings.step.kernels import fused_norm
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.accountings.step.tape import FIXED, PAIRS, TOKENS, Tape, Tensor
 
@@ -95,8 +96,8 @@ def norm(tape: Tape, run: Structure, x: Tensor, width: int, name: str, *, weight
     """The model's kind of norm over `width` values; `rows` of them per token. Source: see each kind."""
     if run.shape.norm not in ("rms", "rms-cast"):
         return LAYER_NORMS[run.shape.norm](tape, run, x, name, rows=rows)
-    if run.norm_kernel == "triton":
-        return _fused_norm(tape, x, name, rows=rows)
+    if run.norm_kernel != "transformers":
+        return fused_norm(tape, run, x, name, rows=rows)
     return _root_mean_square(tape, run, x, width, name, weight_size=weight_size, rows=rows)
 
 
@@ -172,12 +173,6 @@ LAYER_NORMS = {
     "layer": _layer_norm, "layer-half": _half_layer_norm, "layer-plain": _plain_layer_norm, "layer-no-bias": _written_out_layer_norm,
 }
 """Every kind of LayerNorm by name."""
-
-
-def _fused_norm(tape: Tape, x: Tensor, name: str, *, rows: int) -> Tensor:
-    """A norm in one kernel: it keeps its input and one number per row. Source: fms-acceleration-foak, Fast_RMS_Layernorm."""
-    inverse = Tensor(f"{name}: inverse root mean square", rows, SINGLE)
-    return tape.add("norm", (x,), Tensor(f"{name}: output", x.width, x.itemsize), saves=(x, inverse))
 
 
 def linear(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: str, *, weight_size: int, trained: bool) -> Tensor:

@@ -38,6 +38,7 @@ class Structure:
     checkpointing: bool
     reentrant: bool
     norm_kernel: str
+    mlp_kernel: str
     adapter_kernel: str
     loss: str
     loss_rows: int
