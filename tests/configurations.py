@@ -43,13 +43,18 @@ CHOICES = {
     "checkpoint_kind": ("stack", "non-reentrant", "reentrant"),
     "autocast": ("stack", "on", "off"),
     "half_precision": ("bf16", "fp16"),
+    "sharding": ("none", "ddp", "zero1", "zero2", "zero3", "fsdp1", "fsdp2"),
+    "offload": ("none", "optimizer", "optimizer-and-parameters"),
 }
 PARTS = ("q", "k", "v", "o", "gate", "up", "down", "lm_head", "embed")
 TARGETS = ("attention", "all-linear", "q,v", "q,k,v,o,gate", "down", "gate,up", "q,lm_head", "o,embed")
 
 # What each accounting can count of the settings that it reads.
 COUNTED = {
-    "step": {**CHOICES, "accounting": ("step",), "adapter_targets": TARGETS},
+    "step": {
+        **CHOICES, "accounting": ("step",), "adapter_targets": TARGETS,
+        "sharding": ("none",) * 7 + CHOICES["sharding"], "offload": ("none",) * 3 + CHOICES["offload"],
+    },
     "planning": {
         "accounting": ("planning",),
         **{name: CHOICES[name] for name in ("model", "tied_embeddings", *TRAITS, *KINDS, "method", "budget_unit", "checkpointing", "attention_kernel")},
@@ -72,6 +77,7 @@ WHOLE = {
     "learned_positions": (0, 1_048_576),
     "rank": (1, 256),
     "replicas": (1, 128),
+    "sharded_over": (1, 1_024),
     "sequence_length": (1, 131_072),
     "micro_batch": (1, 1_024),
     "gradient_accumulation_steps": (1, 1_024),
@@ -88,7 +94,8 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
               "fused_gate_up", "activation", "scaled_residual", "residual_dropout", "embedding_dropout", "partial_rotary", "alibi",
               "broadcast_heads")
 FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "method", "rank", "adapter_targets", "quantization",
-               "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas", "other_processes",
+               "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
+               "sharding", "sharded_over", "offload", "other_processes",
                "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision", "optimizer", "loss",
                "layer_kernels", "checkpointing", "attention_kernel", "checkpoint_kind", "autocast", "half_precision", "activation_multiplier", "extra_allowance")
 
@@ -96,7 +103,7 @@ FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "me
 OPENING = {
     "accounting": "step", "stack": "trainer-5", "model": "llama-3.1-8b", "method": "qlora", "rank": "16",
     "adapter_targets": "all-linear", "quantization": "nf4-double", "kbit_preparation": "stack", "base_precision": "stack",
-    "lora_dropout": "0", "gpu": "24", "replicas": "1", "sequence_length": "2048", "micro_batch": "1",
+    "lora_dropout": "0", "gpu": "24", "replicas": "1", "sharding": "none", "sharded_over": "1", "offload": "none", "sequence_length": "2048", "micro_batch": "1",
     "gradient_accumulation_steps": "8", "trainable_precision": "stack", "optimizer": "adamw", "loss": "stack",
     "layer_kernels": "stack", "checkpointing": "full", "attention_kernel": "efficient", "checkpoint_kind": "stack", "autocast": "stack", "half_precision": "bf16",
     "activation_multiplier": "1", "extra_allowance": "0",
@@ -151,7 +158,7 @@ def random_configuration(generator, accounting="planning"):
     else:
         for name in ("tied_embeddings", *TRAITS, *KINDS):
             del chosen[name]
-    for name in ("rank", "replicas", "micro_batch", "gradient_accumulation_steps"):
+    for name in ("rank", "replicas", "sharded_over", "micro_batch", "gradient_accumulation_steps"):
         chosen[name] = whole_text(generator, WHOLE[name])
     cap = PRESETS[chosen["model"]]["cap"] if chosen["model"] in PRESETS else 131_072
     chosen["sequence_length"] = whole_text(generator, WHOLE["sequence_length"], upto=cap)
@@ -206,9 +213,29 @@ def countable(chosen):
     if chosen["attention_kernel"] == "efficient" and no_autocast and not in_16_bits(chosen):
         chosen = {**chosen, "attention_kernel": "efficient-repeated"}
     if chosen["method"] != "full" and "lm_head" in chosen["adapter_targets"] and chosen["loss"] not in ("logits", "triton"):
-        return {**chosen, "loss": "logits"}
+        return divisible({**chosen, "loss": "logits"})
     if chosen["stack"] == "trl-1.15" and chosen["loss"] == "fused-linear":
-        return {**chosen, "loss": "tiled"}
+        chosen = {**chosen, "loss": "tiled"}
+    return divisible(chosen)
+
+
+def divisible(chosen):
+    """The same with what the chosen sharding runs with: no Adafactor on pieces, torch's own AdamW where states leave the GPU or
+    under FSDP2, NF4 where the weights are divided, and an offload that there is."""
+    kind = chosen.get("sharding", "none")
+    if not kind.startswith(("zero", "fsdp")):
+        return chosen
+    chosen = {**chosen, "attention_kernel": "efficient-repeated"} if chosen["attention_kernel"] == "efficient" else dict(chosen)
+    if kind.startswith("fsdp") and chosen["offload"] == "optimizer":
+        chosen["offload"] = "optimizer-and-parameters"
+    if kind in ("zero1", "zero2") and chosen["offload"] == "optimizer-and-parameters":
+        chosen["offload"] = "optimizer"
+    if chosen["optimizer"] == "adafactor" or chosen["offload"] != "none" or (kind == "fsdp2" and not chosen["optimizer"].startswith("sgd")):
+        chosen["optimizer"] = "adamw-fused"
+    if kind in ("zero3", "fsdp1", "fsdp2") and chosen["method"] == "qlora" and not chosen["quantization"].startswith("nf4"):
+        chosen["quantization"] = "nf4"
+    if kind == "fsdp1" and chosen["method"] == "qlora":
+        chosen["kbit_preparation"] = "none"
     return chosen
 
 

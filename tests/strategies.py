@@ -46,7 +46,7 @@ def configurations(draw, accounting=None, model=None, small=False):
     cap = PRESETS[chosen["model"]]["cap"] if chosen["model"] in PRESETS else 131_072
     chosen["sequence_length"] = draw(whole("sequence_length", upto=min(cap, 4096) if small else cap))
     chosen["micro_batch"] = draw(whole("micro_batch", upto=8 if small else None))
-    for name in ("rank", "replicas", "gradient_accumulation_steps"):
+    for name in ("rank", "replicas", "sharded_over", "gradient_accumulation_steps"):
         chosen[name] = draw(whole(name))
     if chosen["gpu"] == "custom":
         chosen["budget_unit"] = draw(st.sampled_from(CHOICES["budget_unit"]))

@@ -23,7 +23,7 @@ def sources(folder):
     return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
 
 
-FORMULA_FILES = [CORE / "architecture.py", CORE / "accountings" / "planning.py"]
+FORMULA_FILES = [CORE / "architecture.py", CORE / "accountings" / "planning.py", CORE / "accountings" / "step" / "sharding.py"]
 STEP = CORE / "accountings" / "step"
 MODELS = tomllib.loads((CORE / "data" / "models.toml").read_text(encoding="utf-8"))
 STEP_FILES = sources(STEP)
@@ -102,10 +102,11 @@ def test_numbers_of_the_step_have_a_name_and_an_explanation(path):
 
 
 # Sums over what others count: nothing in a library corresponds to them.
-SUMS = {"quantized_bytes", "weight_bytes", "adapter_bytes", "state_bytes", "parameters", "trained_parameters", "trained_weights"}
+SUMS = {"quantized_bytes", "weight_bytes", "adapter_bytes", "state_bytes", "parameters", "trained_parameters", "trained_weights",
+        "states_bytes", "scratch_bytes"}
 
 
-@pytest.mark.parametrize("name", ["operations", "layer", "head", "state"])
+@pytest.mark.parametrize("name", ["operations", "layer", "head", "state", "sharding"])
 def test_what_the_step_counts_says_which_library_does_so(name):
     """In the docstring of each function, or once for a module that follows one place from top to bottom."""
     path = STEP / f"{name}.py"
@@ -119,7 +120,7 @@ def test_what_the_step_counts_says_which_library_does_so(name):
 def test_every_loss_quantisation_and_optimizer_says_which_library_does_so():
     losses = [f for f in functions(STEP / "head.py") if any(ast.unparse(n).startswith("tape.add('loss'") for n in f.body)]
     quantisations = [f for f in functions(CORE / "quantized.py") if {"values", "inputs"} <= {a.arg for a in f.args.kwonlyargs}]
-    optimizers = [f for f in functions(STEP / "state.py") if "optimizer" in {a.arg for a in f.args.args}]
+    optimizers = [f for f in functions(STEP / "state.py") if {"optimizer", "weight"} <= {a.arg for a in f.args.args}]
     assert (len(losses), len(quantisations), len(optimizers)) == (5, 6, 1)
     assert [f.name for f in (*losses, *quantisations, *optimizers) if "Source" not in ast.get_docstring(f)] == []
 

@@ -193,7 +193,7 @@ def assumed_text(estimate: Estimate) -> str:
     """Which stack is assumed and what it decided, in a sentence; nothing where the accounting knows no stacks."""
     if estimate.process is None:
         return ""
-    told = f"Counted as {stack_of(estimate.settings).label} runs it: {_decided_text(policy(estimate.settings))}."
+    told = f"Counted as {stack_of(estimate.settings).label} runs it: {_decided_text(estimate.settings, policy(estimate.settings))}."
     return f"{told} {_why_written_out(estimate.settings)}".rstrip()
 
 
@@ -221,10 +221,21 @@ def unchecked_text(estimate: Estimate) -> str:
     return f"Read in the trainer’s code, not yet checked by a recorded run: {', '.join(names)}." if names else ""
 
 
-def _decided_text(decided: Policy) -> str:
+def _divided_precision(settings: Settings, decided: Policy) -> str:
+    """What GPUs that divide the states make of the trained parameters; nothing where none do, or where it is what was decided."""
+    if not settings.divides_states:
+        return ""
+    if settings.sharding.startswith("zero"):
+        return "16 bits, with FP32 masters that the GPUs divide"
+    keeps = settings.sharding == "fsdp2" and settings.method == "qlora"
+    return "FP32 that the GPUs divide, gathered in 16 bits" if decided.autocast and not keeps else ""
+
+
+def _decided_text(settings: Settings, decided: Policy) -> str:
     """The decisions that matter most, in words."""
     autocast = " under autocast" if decided.autocast else ""
     precision = f"FP32{autocast}" if decided.trainable_precision == "mixed-bf16" else "BF16"
+    precision = _divided_precision(settings, decided) or precision
     loss = words.value_text("loss", decided.loss)
     optimizer = words.value_text("optimizer", decided.optimizer)
     return f"trained parameters in {precision}; optimizer {optimizer}; loss: {loss[0].lower()}{loss[1:]}"

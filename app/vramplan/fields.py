@@ -20,6 +20,7 @@ from vramplan.kinds import (
     with_adapters,
     with_custom_budget,
     with_custom_model,
+    with_divided_states,
     with_named_card,
     with_quantized_base,
     with_step_adapters,
@@ -36,6 +37,9 @@ MAX_LEARNED_POSITIONS = 1_048_576
 
 MIN_BUDGET_GIB, MAX_BUDGET_GIB = 1, 2_048
 """Accepted custom budget per GPU, in GiB."""
+
+MAX_SHARDED_OVER = 1_024
+"""Most GPUs that one copy may be divided over."""
 
 
 SECTIONS = {
@@ -301,8 +305,53 @@ FIELDS: tuple[Field, ...] = (
         "replicas",
         WholeNumber(1, 128, "GPUs"),
         "GPU replicas",
-        "Data-parallel copies; memory per GPU stays the same.",
+        "Data-parallel copies; what each GPU holds depends on the sharding.",
         "gpu",
+    ),
+    _step_field(
+        "sharding",
+        Choice(
+            (
+                Option("none", "None", "each copy on one GPU"),
+                Option("ddp", "DDP", "gradients averaged in buckets, nothing divided"),
+                Option("zero1", "ZeRO-1", "DeepSpeed: optimizer states divided"),
+                Option("zero2", "ZeRO-2", "DeepSpeed: gradients too"),
+                Option("zero3", "ZeRO-3", "DeepSpeed: weights too"),
+                Option("fsdp1", "FSDP", "FullyShardedDataParallel, full_shard"),
+                Option("fsdp2", "FSDP2", "fully_shard, fsdp_version 2"),
+            )
+        ),
+        "Sharding",
+        "What is divided between the GPUs of one copy.",
+        "gpu",
+    ),
+    Field(
+        "sharded_over",
+        WholeNumber(1, MAX_SHARDED_OVER, "GPUs"),
+        "GPUs per copy",
+        "What one copy is divided over; each of them runs its own micro-batch. All GPUs: this times the replicas.",
+        "gpu",
+        applies=with_divided_states,
+        governed_by="sharding",
+        condition="only with accounting=step and sharding=zero1, zero2, zero3, fsdp1 or fsdp2",
+        kept=True,
+    ),
+    Field(
+        "offload",
+        Choice(
+            (
+                Option("none", "None", "everything on the GPU"),
+                Option("optimizer", "Optimizer", "ZeRO: states and gradients in host memory"),
+                Option("optimizer-and-parameters", "Optimizer and parameters", "ZeRO-3 and FSDP: weights too"),
+            )
+        ),
+        "Offload to host memory",
+        "What waits in the memory of the machine between uses.",
+        "gpu",
+        applies=with_divided_states,
+        governed_by="sharding",
+        condition="only with accounting=step and sharding=zero1, zero2, zero3, fsdp1 or fsdp2",
+        kept=True,
     ),
     Field(
         "other_processes",

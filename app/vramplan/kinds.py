@@ -86,6 +86,11 @@ def counting_steps(values: Mapping[str, object]) -> bool:
     return values.get("accounting") == "step"
 
 
+def with_divided_states(values: Mapping[str, object]) -> bool:
+    """Applies when the states of one copy are divided over several GPUs."""
+    return counting_steps(values) and str(values.get("sharding")) in DIVIDING
+
+
 def planning(values: Mapping[str, object]) -> bool:
     """Applies when the accounting is the planning formula."""
     return values.get("accounting") == "planning"
@@ -94,6 +99,10 @@ def planning(values: Mapping[str, object]) -> bool:
 def with_named_card(values: Mapping[str, object]) -> bool:
     """Applies when the memory is what a driver reports for a card."""
     return values.get("gpu") in cards()
+
+
+DIVIDING = ("zero1", "zero2", "zero3", "fsdp1", "fsdp2")
+"""Kinds of sharding that divide something."""
 
 
 def with_custom_budget(values: Mapping[str, object]) -> bool:

@@ -11,6 +11,7 @@ from vramplan.catalogue import CUSTOM, DEFAULT_CONTEXT_BYTES, DIMENSIONS, TRAITS
 from vramplan.checks import MAX_TYPED_LENGTH, Checked, Value, check, converted_budget
 from vramplan.errors import SettingsError
 from vramplan.fields import BY_NAME, FIELDS
+from vramplan.kinds import with_divided_states
 from vramplan.limits import max_sequence_length
 from vramplan.targets import named_parts
 
@@ -85,6 +86,9 @@ class Settings:
     budget: Decimal | int | float | str | None = None
     budget_unit: str | None = None
     replicas: int | None = None
+    sharding: str | None = None
+    sharded_over: int | None = None
+    offload: str | None = None
     other_processes: Decimal | int | float | str | None = None
     sequence_length: int | None = None
     micro_batch: int | None = None
@@ -178,8 +182,18 @@ class Settings:
 
     @property
     def effective_batch(self) -> int:
-        """Sequences that contribute to one optimizer update, over all replicas."""
-        return self.micro_batch * self.gradient_accumulation_steps * self.replicas
+        """Sequences that contribute to one optimizer update, over all GPUs."""
+        return self.micro_batch * self.gradient_accumulation_steps * self.gpus
+
+    @property
+    def divides_states(self) -> bool:
+        """Whether the states of one copy are divided over GPUs."""
+        return with_divided_states({"accounting": self.accounting, "sharding": self.sharding})
+
+    @property
+    def gpus(self) -> int:
+        """All GPUs of the run: those of one copy, times the copies."""
+        return self.replicas * self.sharded_over if self.divides_states else self.replicas
 
 
 def carried_over(texts: Mapping[str, str], *, chosen: str, before: str) -> dict[str, str]:

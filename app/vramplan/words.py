@@ -14,14 +14,19 @@ from vramplan.units import count_text, counted, gib_text, plain_decimal
 TERM_LABELS = {
     "base_weights": "Base weights",
     "adapters": "Adapters",
+    "gathered_weights": "Gathered weights",
     "master_weights": "Master weights",
     "gradients": "Gradients",
+    "gradient_buckets": "Buckets of gradients",
+    "reduction_buffers": "Gradients being reduced",
+    "flat_gradients": "Gradients in one piece",
     "optimizer_states": "Optimizer states",
     "optimizer_scratch": "Inside the optimizer step",
     "saved_activations": "Saved for backward",
     "active_layer": "Layer in work",
     "layer_output": "Output of the layer in work",
     "waiting_gradient": "Gradient waiting for the layer",
+    "hook_gradients": "Gradients of inputs that FSDP’s hooks keep",
     "adapter_activations": "Inside the adapters",
     "autocast_copies": "Autocast’s 16-bit copies",
     "logits": "Logits and loss",
@@ -36,10 +41,10 @@ TERM_LABELS = {
 """What each term of a ledger is called."""
 
 COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "base_weights": ("Base weights", ("base_weights",)),
+    "base_weights": ("Base weights", ("base_weights", "gathered_weights")),
     "adapters": ("Adapters", ("adapters",)),
     "master_weights": ("Master weights", ("master_weights",)),
-    "gradients": ("Gradients", ("gradients", "embedding_gradient")),
+    "gradients": ("Gradients", ("gradients", "embedding_gradient", "gradient_buckets", "reduction_buffers", "flat_gradients")),
     "optimizer_states": ("Optimizer", ("optimizer_states", "optimizer_scratch")),
     "activations": (
         "Activations",
@@ -48,6 +53,7 @@ COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "active_layer",
             "layer_output",
             "waiting_gradient",
+            "hook_gradients",
             "adapter_activations",
             "autocast_copies",
         ),

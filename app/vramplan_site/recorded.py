@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from vramplan import words
 from vramplan.catalogue import CUSTOM, DIMENSIONS
 from vramplan.link import read_query
 from vramplan.settings import Settings, as_text, parse
@@ -55,6 +56,8 @@ class Run:
     def group(self) -> str:
         """Which runs it is judged with: those of the same stack family and method."""
         family = self.settings.stack.split("-")[0]
+        if self.settings.divides_states:
+            return f"{self.settings.method}, {family}, {words.value_text('sharding', self.settings.sharding)} over several GPUs"
         return f"{self.settings.method}, {family}" if self.kind == "measured" else self.settings.method
 
 

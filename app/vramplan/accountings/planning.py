@@ -31,6 +31,7 @@ from vramplan.constants import (
 )
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
+from vramplan.kinds import DIVIDING
 from vramplan.ledger import Estimate, Moment, Parameters, Term
 from vramplan.policy import policy
 from vramplan.settings import Settings
@@ -223,6 +224,8 @@ def fits(settings: Settings) -> bool:
 def _must_be_countable(settings: Settings) -> None:
     """Say which setting the documented formula has no term for."""
     chosen = policy(settings)
+    if settings.sharding in DIVIDING:
+        raise NotExpressible("sharding", f"The planning formula divides nothing between GPUs, as {_label('sharding', settings.sharding)} does.")
     if settings.trains_adapters and set(settings.targets) not in COUNTED_TARGETS:
         came = f"on {settings.adapter_targets}"
         raise NotExpressible("adapter_targets", f"The planning formula counts adapters on attention, or on all linear maps, not {came}.")

@@ -57,7 +57,8 @@ def fits(settings: Settings) -> bool:
     peak = max(instant.bytes(tokens, length) for instant in step.peaks)
     _, process = _bands(settings, step, tokens, length)
     budget = settings.budget_bytes
-    return verdict(usable=budget - settings.context_bytes, budget=budget, peak=peak, process=process) in (YES, LIKELY)
+    usable = budget - settings.context_bytes
+    return verdict(usable=usable, budget=budget, peak=peak, process=process, divided=settings.divides_states) in (YES, LIKELY)
 
 
 def writes_attention_out(settings: Settings) -> bool:

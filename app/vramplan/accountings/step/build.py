@@ -1,8 +1,11 @@
 """From the settings of a run to the structure of its step."""
 
+from dataclasses import replace
+
 from vramplan.accountings.step.head import loss_rows
-from vramplan.accountings.step.structure import HALF, SINGLE, Structure
+from vramplan.accountings.step.structure import HALF, SINGLE, UNDIVIDED, Sharding, Structure
 from vramplan.errors import NotExpressible
+from vramplan.fields import BY_NAME
 from vramplan.policy import Policy, policy, stack_of
 from vramplan.settings import Settings
 
@@ -30,9 +33,9 @@ def structure(settings: Settings) -> Structure:
     """What decides the tensors of this run. Raises NotExpressible with the setting that cannot be counted."""
     chosen = policy(settings)
     shape = settings.architecture
-    base, prepared = SIZES[chosen.base_precision], settings.method == "qlora"
-    norms = SINGLE if chosen.kbit_preparation in ("all", "norms") else base
-    rest = SINGLE if chosen.kbit_preparation == "all" else base
+    prepared = settings.method == "qlora"
+    loaded = _loaded_sizes(settings, chosen)
+    sizes, autocast, sharding = _divided(settings, chosen, loaded)
     release = {"logits": chosen.logits_release, "triton": chosen.logits_release, "chunked": chosen.chunked_release}.get(chosen.loss)
     loss = f"{chosen.loss}-{release}" if release else chosen.loss
     _must_be_countable(settings, chosen)
@@ -41,12 +44,8 @@ def structure(settings: Settings) -> Structure:
     return Structure(
         shape=shape,
         trains_base=settings.method == "full",
-        weight_size=base,
-        norm_size=norms,
-        embedding_size=rest,
-        head_size=rest,
-        autocast=chosen.autocast,
-        adapter_size=SIZES[chosen.adapter_precision],
+        **sizes,
+        autocast=autocast,
         targets=frozenset(settings.targets) if settings.trains_adapters else frozenset(),
         rank=settings.rank if settings.trains_adapters else 0,
         dropout=settings.trains_adapters and settings.lora_dropout > 0,
@@ -66,7 +65,47 @@ def structure(settings: Settings) -> Structure:
         outputs_kept=chosen.outputs_kept,
         optimizer=chosen.optimizer,
         accumulates=settings.gradient_accumulation_steps > 1,
+        sharding=sharding,
     )
+
+
+def _loaded_sizes(settings: Settings, chosen: Policy) -> dict[str, int]:
+    """Bytes per value of each kind of parameter as the stack loads and prepares it.
+
+    A base of packed weights that FSDP flattens is never prepared: one flat parameter has one type. Source: torch 2.13.0,
+    distributed/fsdp/_flat_param.py, _validate_tensors_to_flatten; transformers 5.24.0, docs/source/en/fsdp.md.
+    """
+    base = SIZES[chosen.base_precision]
+    preparation = "none" if settings.divides_states and settings.sharding == "fsdp1" else chosen.kbit_preparation
+    norms = SINGLE if preparation in ("all", "norms") else base
+    rest = SINGLE if preparation == "all" else base
+    adapters = SIZES[chosen.adapter_precision]
+    return {"weight_size": base, "norm_size": norms, "embedding_size": rest, "head_size": rest, "adapter_size": adapters}
+
+
+def _divided(settings: Settings, chosen: Policy, loaded: dict[str, int]) -> tuple[dict[str, int], bool, Sharding]:
+    """The types the layers compute with, whether autocast runs, and how the states are divided.
+
+    ZeRO makes every parameter 16 bits and needs no autocast. FSDP under mixed precision gathers 16 bits of whatever is kept,
+    and what is trained is kept in float32, but for the adapters of a quantised base under FSDP2.
+    Source: DeepSpeed 0.19.8, runtime/engine.py, _configure_distributed_model; accelerate 1.15.0, accelerator.py, prepare_model,
+    utils/fsdp_utils.py, fsdp2_prepare_model.
+    """
+    if settings.sharding == "ddp":
+        return loaded, chosen.autocast, replace(UNDIVIDED, kind="ddp") if settings.replicas > 1 else UNDIVIDED
+    if not settings.divides_states:
+        return loaded, chosen.autocast, UNDIVIDED
+    place = settings.sharding, settings.sharded_over, settings.offload
+    half = dict.fromkeys(loaded, HALF)
+    if settings.sharding.startswith("zero"):
+        return half, False, Sharding(*place, **half)
+    if not chosen.autocast:
+        return loaded, False, Sharding(*place, **loaded)
+    if settings.method == "full":
+        return half, True, Sharding(*place, **dict.fromkeys(loaded, SINGLE))
+    stays = settings.sharding == "fsdp2" and settings.method == "qlora"
+    kept = loaded if stays else loaded | {"adapter_size": SINGLE}
+    return half, True, Sharding(*place, **kept)
 
 
 def _must_be_countable(settings: Settings, chosen: Policy) -> None:
@@ -75,6 +114,32 @@ def _must_be_countable(settings: Settings, chosen: Policy) -> None:
         raise NotExpressible("loss", f"{stack_of(settings).label} refuses Liger’s fused loss; choose another loss, or another stack.")
     if chosen.loss in ("fused-linear", "chunked", "tiled") and settings.trains_adapters and "lm_head" in settings.targets:
         raise NotExpressible("adapter_targets", "An adapter on lm_head needs the logits themselves; choose the loss “Logits kept”, or leave lm_head out.")
+    if settings.divides_states:
+        _must_divide(settings, chosen)
+
+
+def _must_divide(settings: Settings, chosen: Policy) -> None:
+    """Say what a kind of sharding does not run with, or what is not counted with it."""
+    kind, label = settings.sharding, _label("sharding", settings.sharding)
+    if settings.offload == "optimizer" and kind.startswith("fsdp"):
+        raise NotExpressible("offload", f"{label} moves parameters, gradients and optimizer states together; choose “Optimizer and parameters”, or no offload.")
+    if settings.offload == "optimizer-and-parameters" and kind in ("zero1", "zero2"):
+        raise NotExpressible("offload", f"{label} keeps every weight on the GPU; choose “Optimizer”, or ZeRO-3.")
+    if settings.offload != "none" and not chosen.optimizer.startswith("adamw-f"):
+        raise NotExpressible("optimizer", "With offload the optimizer runs on the host, where this one does not; choose AdamW.")
+    if chosen.optimizer == "adafactor":
+        raise NotExpressible("optimizer", f"{label} gives Adafactor pieces without rows and columns, which is not counted; choose another optimizer.")
+    if kind == "fsdp2" and chosen.optimizer not in ("adamw-foreach", "adamw-fused", "sgd", "sgd-momentum"):
+        raise NotExpressible("optimizer", "Optimizers of bitsandbytes take no parameters that FSDP2 has divided; choose AdamW or SGD.")
+    if settings.method == "qlora" and kind in ("zero3", "fsdp1", "fsdp2") and settings.quantization not in ("nf4", "nf4-double"):
+        raise NotExpressible("quantization", f"{label} divides weights of bitsandbytes in 4 bits only; choose NF4.")
+    if settings.method == "qlora" and kind == "fsdp1" and settings.kbit_preparation in ("all", "norms"):
+        raise NotExpressible("kbit_preparation", "FSDP flattens a layer into one type, so nothing in it may become FP32; choose “None”.")
+
+
+
+def _label(name: str, value: str) -> str:
+    return next(option.label for option in BY_NAME[name].kind.options if option.value == value)
 
 
 def _attention(settings: Settings, chosen: Policy) -> str:

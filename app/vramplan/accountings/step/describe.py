@@ -4,14 +4,15 @@ from dataclasses import replace
 
 from vramplan.accountings.step import state
 from vramplan.accountings.step.layer import residual_size
-from vramplan.accountings.step.moments import NOTHING, Instant, Step, evaluate, plus, times, total_of
+from vramplan.accountings.step.moments import END, FIRST, FORWARD, LAST, LATER, LOSS, NOTHING, Instant, Step, evaluate, plus, times, total_of
 from vramplan.accountings.step.structure import HALF, SINGLE
 from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, SAVED, TOKENS, Alive, Amount
 from vramplan.ledger import Holding, Term
 
 ROWS = (
-    "base_weights", "adapters", "gradients", "optimizer_states", "saved_activations", "active_layer", "logits",
-    "outputs_kept", "autocast_copies", "layer_output", "waiting_gradient", "embedding_gradient", "optimizer_scratch", "inputs", "workspace",
+    "base_weights", "gathered_weights", "adapters", "master_weights", "gradients", "gradient_buckets", "reduction_buffers",
+    "optimizer_states", "saved_activations", "hook_gradients", "active_layer", "logits", "outputs_kept", "autocast_copies",
+    "layer_output", "waiting_gradient", "embedding_gradient", "flat_gradients", "optimizer_scratch", "inputs", "workspace",
 )
 """Rows of a ledger, in order."""
 
@@ -38,16 +39,32 @@ def terms(instant: Instant, tokens: int, sequence_length: int) -> tuple[Term, ..
 def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) -> dict[str, tuple[Holding, ...]]:
     """The tensors behind the rows of one instant, as far as they are kinds of parameters or written on a tape."""
     run = step.run
-    found = {
+    found = _shared(step, instant) if run.sharding.divides else {
         "base_weights": _parameters(state.base_weights(run), "there from loading to the end"),
         "adapters": _parameters(state.adapter_weights(run), "trained, there from the start"),
-        "saved_activations": _saved(step, instant, tokens, sequence_length),
     }
-    if dict(instant.held).get("gradients") == step.gradients:
+    found["saved_activations"] = _saved(step, instant, tokens, sequence_length)
+    if run.sharding.kind == "ddp":
+        found |= step.shares.resident
+    if not run.sharding.divides and dict(instant.held).get("gradients") == step.gradients:
         found["gradients"] = _parameters(state.trained_weights(run), "kept until the optimizer step")
     if instant.walk:
         found[TAPE_ROW[instant.walk.split()[0]]] = _alive(step.alive(instant), tokens, sequence_length)
     return {row: listed for row, listed in found.items() if listed}
+
+
+PLACES = {FORWARD: "forward", LOSS: "loss", LAST: "last", FIRST: "first", END: "end"}
+"""What the tensors of a moment are found under among those that GPUs divide."""
+
+
+def _shared(step: Step, instant: Instant) -> dict[str, tuple[Holding, ...]]:
+    """The tensors that several GPUs divide, and those that are gathered at an instant."""
+    found = {row: listed for row, listed in step.shares.resident.items() if row in ("base_weights", "adapters", "master_weights", "optimizer_states")}
+    place = PLACES.get(instant.moment.removesuffix(LATER))
+    if place:
+        place = "loss_backward" if instant.walk.startswith("head backward") else place
+        found["gathered_weights"] = getattr(step.shares.gathered, place)
+    return found
 
 
 def _saved(step: Step, instant: Instant, tokens: int, sequence_length: int) -> tuple[Holding, ...]:

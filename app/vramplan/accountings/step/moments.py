@@ -9,6 +9,7 @@ from functools import lru_cache
 from vramplan.accountings.step import state, walks
 from vramplan.accountings.step.layer import normed_size, residual_size
 from vramplan.accountings.step.operations import dropout, norm
+from vramplan.accountings.step.shares import shares_of, total
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.accountings.step.tape import FIXED, Alive, Amount, Tape, Tensor
 from vramplan.accountings.step.walks import Points, covers, head_walks, layer_walks
@@ -88,15 +89,14 @@ class Step:
         hidden = run.shape.hidden_size
         self.layer, self.head = layer_walks(run), head_walks(run)
         self.parameters = state.parameters(run), state.trained_parameters(run)
-        self.gradients = _fixed(state.gradient_bytes(run))
+        self.shares = shares_of(run, of_layer=self.layer.gradients, of_head=self.head.gradients)
+        self.gradients = _fixed(self.shares.collected)
         self.resident = (
-            ("base_weights", _fixed(state.weight_bytes(run))),
-            ("adapters", _fixed(state.adapter_bytes(run))),
-            ("optimizer_states", _fixed(state.state_bytes(run))),
+            *self._states(),
             ("inputs", (0, TOKEN_INPUT_BYTES, _mask_bytes(run), 2 * run.shape.head_dim * residual_size(run))),
             ("workspace", _fixed(CUBLAS_WORKSPACE_BYTES * CUBLAS_HANDLES)),
         )
-        self.resident_later = (*self.resident, ("gradients", self.gradients))
+        self.resident_later = (*self.resident, ("gradients", _fixed(self.shares.accumulated)))
         self.autocast_copies = _fixed(state.autocast_bytes(run) if run.checkpointing else 0)
         self.escaped = NOTHING if run.reentrant or not run.checkpointing else self.layer.tape.escaped()
         self.output = (0, hidden * residual_size(run), 0, 0)
@@ -128,9 +128,27 @@ class Step:
             self.end(resident, **run),
         ]
 
+    def _states(self) -> list[tuple[str, Amount]]:
+        """Weights, optimizer states, and whatever else is there for the whole run besides batch and workspace."""
+        run = self.run
+        rows = {name: total(holdings) for name, holdings in self.shares.resident.items()}
+        if not run.sharding.divides:
+            rows |= {"base_weights": state.weight_bytes(run), "adapters": state.adapter_bytes(run), "optimizer_states": state.state_bytes(run)}
+        return [(name, _fixed(size)) for name, size in rows.items()]
+
+    def at_place(self, place: str) -> tuple[tuple[str, Amount], ...]:
+        """What several GPUs have gathered, and what they are reducing, at one place of the step."""
+        rows = ("gathered_weights", self.shares.gathered), ("reduction_buffers", self.shares.buffers)
+        found = ((name, total(getattr(by_place, place))) for name, by_place in rows)
+        return tuple((name, _fixed(size)) for name, size in found if size)
+
+    def place(self, layer: int) -> str:
+        """Where a layer's backward pass is, for what is gathered then."""
+        return "last" if layer == self.run.shape.num_layers - 1 else "middle" if layer else "first"
+
     def forward(self, resident, layer: int, *, accumulating: bool) -> list[Instant]:
         """The instants of one layer's forward pass; layers are numbered from 0."""
-        held = (*resident, ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer)))
+        held = (*resident, ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer)), *self.at_place("forward"))
         return _at(_named(FORWARD, accumulating), held, self.layer.forward, "layer forward")
 
     def loss(self, resident, *, accumulating: bool) -> list[Instant]:
@@ -138,18 +156,27 @@ class Step:
         moment, walk = _named(LOSS, accumulating), _named("head backward", accumulating)
         held = (*resident, ("saved_activations", self.saved()))
         return [
-            *_at(moment, (*held, ("autocast_copies", self.autocast_copies)), self.head.forward, "head forward"),
-            *_at(moment, (*held, *self.outputs_kept), self.head.adding if accumulating else self.head.backward, walk),
+            *_at(moment, (*held, ("autocast_copies", self.autocast_copies), *self.at_place("loss")), self.head.forward, "head forward"),
+            *_at(moment, (*held, *self.outputs_kept, *self.at_place("loss_backward")), self.head.adding if accumulating else self.head.backward, walk),
         ]
 
     def backward(self, resident, layer: int, moment: str, *, accumulating: bool) -> list[Instant]:
         """The instants of one layer's backward pass, its second forward pass included; none where layers have none."""
         if self.layers_need_no_gradient():
             return []
-        held = (*resident, *self.held_backward(layer, accumulating=accumulating))
+        held = (*resident, *self.held_backward(layer, accumulating=accumulating), *self.at_place(self.place(layer)))
         walks = self._layer_walks(accumulating, _named("layer backward", accumulating))
         moment = _named(moment, accumulating)
-        return [instant for beside, points, name in walks for instant in _at(moment, (*held, *beside), points, name)]
+        found = [instant for beside, points, name in walks for instant in _at(moment, (*held, *beside), points, name)]
+        return [*found, *self._in_one_piece(moment, held)]
+
+    def _in_one_piece(self, moment: str, held) -> list[Instant]:
+        """The gradients of a layer that is done, and beside them all of them in one piece, where a kind of sharding makes that."""
+        size = self.shares.flattened
+        if not size:
+            return []
+        held = (*held, ("gradients", _fixed(size)), ("reduction_buffers", _fixed(size)), ("waiting_gradient", self.output))
+        return [Instant(moment, held, _total(held))]
 
     def saved(self) -> Amount:
         """What the whole forward pass leaves for the backward pass, up to the head."""
@@ -170,14 +197,31 @@ class Step:
 
         What escapes checkpointing stays to the end; -1 stands for what is behind the first layer.
         """
-        left = plus(self.saved_before(layer), times(self.run.shape.num_layers - 1 - layer, self.escaped))
-        made = plus(_fixed(self.head.gradients), times(self.run.shape.num_layers - 1 - layer, _fixed(self.layer.gradients)))
-        return (("saved_activations", left), *self.outputs_kept, ("gradients", NOTHING if accumulating else made))
+        done = self.run.shape.num_layers - 1 - layer
+        left = plus(self.saved_before(layer), times(done, self.per_layer if self._hooks_keep else self.escaped))
+        made = plus(_fixed(self.shares.of_head), times(done, _fixed(self.shares.of_layer)))
+        kept = ("saved_activations", left), *self.outputs_kept, ("gradients", NOTHING if accumulating else made)
+        return (*kept, *self._kept_by_hooks(done - 1))
+
+    @property
+    def _hooks_keep(self) -> bool:
+        """Whether every frozen layer's input and its gradient stay to the end of the backward pass.
+
+        Source: torch 2.13.0, distributed/fsdp/_runtime_utils.py, _register_post_backward_reshard_only_hook: its handle stays
+        until _finalize_params, and with it the leaf that reentrant checkpointing made of the layer's input.
+        """
+        run = self.run
+        return run.sharding.kind == "fsdp1" and run.checkpointing and run.reentrant and not run.trains_base
+
+    def _kept_by_hooks(self, count: int) -> tuple[tuple[str, Amount], ...]:
+        """Gradients of so many layers' inputs, where hooks keep them; the newest is the one the next layer has."""
+        return (("hook_gradients", times(count, self.output)),) if self._hooks_keep and count > 0 else ()
 
     def _layer_walks(self, accumulating: bool, name: str):
         """The walks a layer takes in the backward pass: (what is beside its tape, points, name)."""
         beside = (("layer_output", self.output if self.run.reentrant and self.run.checkpointing else NOTHING),)
-        found = [(beside, self.layer.adding if accumulating else self.layer.backward, name)]
+        adding = accumulating or self.shares.reduced_at_once
+        found = [(beside, self.layer.adding if adding else self.layer.backward, name)]
         if self.run.checkpointing:
             scaled = "down" in self.run.targets and not self.run.reentrant
             waiting = (("waiting_gradient", times(2 if scaled else 1, self.output)),)
@@ -249,14 +293,16 @@ class Step:
         sums = SORTED_EMBEDDING_TENTHS * SINGLE * run.shape.hidden_size // TENTHS if run.sorts_embedding else 0
         extra = plus(_fixed(copies * table), (0, run.shape.hidden_size * residual_size(run) + sums, 0, 0))
         gradients = () if accumulating else (("gradients", self.gradients),)
-        escaped = times(run.shape.num_layers, self.escaped)
-        held = (*resident, ("saved_activations", escaped), *self.outputs_kept, *gradients, ("embedding_gradient", extra))
+        layers = run.shape.num_layers
+        left = self.saved() if self._hooks_keep else times(layers, self.escaped)
+        hooks = self._kept_by_hooks(layers - 1)
+        held = (*resident, ("saved_activations", left), *hooks, *self.outputs_kept, *gradients, ("embedding_gradient", extra), *self.at_place("end"))
         return Instant(_named(END, accumulating), held, _total(held))
 
     def update(self) -> Instant:
         """The optimizer step."""
-        scratch = ("optimizer_scratch", _fixed(state.step_scratch_bytes(self.run)))
-        held = (*self.resident, ("gradients", self.gradients), scratch)
+        rows = max(self.shares.updates, key=lambda each: sum(size for _, size in each))
+        held = (*self.resident, *((name, _fixed(size)) for name, size in rows))
         return Instant(STEP, held, _total(held))
 
     def resting(self, moment: str, tokens: int, sequence_length: int) -> int:
@@ -268,7 +314,7 @@ class Step:
         """The tensors of the tape that are alive at an instant."""
         accumulating = instant.walk.endswith(LATER)
         if instant.walk.startswith("layer backward"):
-            return self.layer.tape.alive_backward(instant.index, accumulating=accumulating)
+            return self.layer.tape.alive_backward(instant.index, accumulating=accumulating or self.shares.reduced_at_once)
         if instant.walk.startswith("head backward"):
             return self.head.tape.alive_backward(instant.index, accumulating=accumulating)
         if instant.walk == "layer recomputation":

@@ -1,5 +1,6 @@
 """What is there for the whole run: weights, adapters, gradients and optimizer states, and what the step adds to them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -162,7 +163,12 @@ def gradient_bytes(run: Structure) -> int:
 
 def state_bytes(run: Structure) -> int:
     """Bytes of optimizer states that PyTorch's allocator holds."""
-    return sum(weight.count * whole_bytes_up(_state(run.optimizer, weight)) for weight in trained_weights(run))
+    return states_bytes(run.optimizer, trained_weights(run))
+
+
+def states_bytes(optimizer: str, weights: Iterable[Weight]) -> int:
+    """The same for the tensors that an optimizer is given."""
+    return sum(weight.count * whole_bytes_up(_state(optimizer, weight)) for weight in weights)
 
 
 def _state(optimizer: str, weight: Weight) -> Fraction | int:
@@ -191,10 +197,14 @@ def step_scratch_bytes(run: Structure) -> int:
     Source: torch 2.13.0, optim/adamw.py, _multi_tensor_adamw: the square roots of all second moments at once;
     transformers 5.24.0, optimization.py, Adafactor.step.
     """
-    trained = trained_weights(run)
-    if run.optimizer == "adamw-foreach":
+    return scratch_bytes(run.optimizer, trained_weights(run))
+
+
+def scratch_bytes(optimizer: str, trained: Iterable[Weight]) -> int:
+    """The same for the tensors that an optimizer is given."""
+    if optimizer == "adamw-foreach":
         return sum(weight.bytes for weight in trained)
-    if run.optimizer == "adafactor":
+    if optimizer == "adafactor":
         in_turn = sorted((weight for weight in trained if weight.columns > 1), key=lambda weight: weight.name != "embedding")
         return max(_adafactor_scratch_bytes(weight, before) for before, weight in zip((None, *in_turn), in_turn))
     return 0

@@ -9,6 +9,48 @@ HALF, SINGLE = 2, 4
 
 
 @dataclass(frozen=True)
+class Sharding:
+    """How the states of a run are divided over GPUs.
+
+    ways: GPUs that one copy's states are divided over. offload: what is kept in host memory. Sizes: bytes per value of the
+    parameters where they are kept; those of the structure are what its layers compute with.
+    """
+
+    kind: str
+    ways: int
+    offload: str
+    weight_size: int
+    norm_size: int
+    embedding_size: int
+    head_size: int
+    adapter_size: int
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether DeepSpeed's ZeRO divides the states."""
+        return self.kind.startswith("zero")
+
+    @property
+    def is_fsdp(self) -> bool:
+        """Whether either form of FSDP divides the states."""
+        return self.kind.startswith("fsdp")
+
+    @property
+    def divides(self) -> bool:
+        """Whether anything is divided."""
+        return self.is_zero or self.is_fsdp
+
+    @property
+    def divides_weights(self) -> bool:
+        """Whether a GPU keeps a part of the weights only."""
+        return self.is_fsdp or self.kind == "zero3"
+
+
+UNDIVIDED = Sharding("none", 1, "none", 0, 0, 0, 0, 0)
+"""One GPU, or several that know nothing of each other's states."""
+
+
+@dataclass(frozen=True)
 class Structure:
     """Every choice of one run that shapes its step. Sizes are bytes per value.
 
@@ -45,6 +87,7 @@ class Structure:
     outputs_kept: bool
     optimizer: str
     accumulates: bool
+    sharding: Sharding
 
     @property
     def projection_sizes(self) -> dict[str, tuple[int, int]]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from vramplan.accountings.step.head import head_and_loss
 from vramplan.accountings.step.layer import decoder_layer
-from vramplan.accountings.step.structure import Structure
+from vramplan.accountings.step.structure import UNDIVIDED, Structure
 from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, TOKENS, Amount
 
 KEPT_WALKS = 128
@@ -57,13 +57,13 @@ def head_walks(run: Structure) -> HeadWalks:
 
 NOT_IN_A_LAYER = {
     "loss": "", "loss_rows": 0, "one_row": False, "sorts_embedding": False, "outputs_kept": False, "optimizer": "", "accumulates": False,
-    "head_size": 0,
+    "head_size": 0, "sharding": UNDIVIDED,
 }
 """What a layer does not depend on."""
 
 NOT_IN_THE_HEAD = {
     "sorts_embedding": False, "optimizer": "", "accumulates": False, "attention": "", "masked": False, "checkpointing": False,
-    "reentrant": False,
+    "reentrant": False, "sharding": UNDIVIDED,
 }
 """What the head does not depend on."""
 
