@@ -124,6 +124,8 @@ def reading(name):
     """A valid configuration in which this setting is read."""
     if name in ("activation_multiplier", "extra_allowance"):
         return CUSTOM
+    if name in ("sharded_over", "offload"):
+        return {**CUSTOM_STEP, "sharding": "zero3"}
     if name == "shared_norm":
         return {**CUSTOM_STEP, "parallel_blocks": "true"}
     if name == "broadcast_heads":

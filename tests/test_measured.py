@@ -87,7 +87,7 @@ def test_a_run_notices_when_a_measured_constant_changes(constant, monkeypatch, f
     assert max(b - a for a, b in zip(before, after, strict=True)) > NOTICED
 
 
-@pytest.mark.parametrize("name", ["CHUNKED", "IN_A_LOOP", "WITH_LOGITS"])
+@pytest.mark.parametrize("name", ["CHUNKED", "IN_A_LOOP", "WITH_LOGITS", "DIVIDED"])
 def test_a_run_notices_when_a_band_moves(name, monkeypatch):
     low, high = getattr(bands, name)
     monkeypatch.setattr(bands, name, (2 * low, 2 * high))

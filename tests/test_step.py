@@ -120,12 +120,13 @@ def test_most_moments_of_random_runs_have_tensors_in_work():
 
 def everything(step):
     """Every moment of every walk, as (name of the walk, amounts)."""
-    kept = not step.run.checkpointing
+    kept, at_once = not step.run.checkpointing, step.shares.reduced_at_once
     yield "layer forward", step.layer.tape.forward(keeps=kept)
     yield "head forward", step.head.tape.forward(keeps=True)
     for part, tape in (("layer", step.layer.tape), ("head", step.head.tape)):
         backward = tape.backward()
-        yield f"{part} backward", [amount for amount, _ in backward]
+        without = at_once and part == "layer"
+        yield f"{part} backward", [(amount[0] - made * without, *amount[1:]) for amount, made in backward]
         yield f"{part} backward, later micro-batch", [(amount[0] - made, *amount[1:]) for amount, made in backward]
 
 

@@ -32,6 +32,10 @@ def _optimizer(*parts: str) -> Callable[[Structure], bool]:
     return lambda run: any(part in run.optimizer for part in parts)
 
 
+def _sharding(*kinds: str) -> Callable[[Structure], bool]:
+    return lambda run: run.sharding.kind in kinds
+
+
 def _quantization(*names: str) -> Callable[[Structure], bool]:
     return lambda run: run.quantization in names
 
@@ -55,10 +59,25 @@ CONSTANTS = (
     Constant("vramplan.accountings.step.state", "EIGHT_BIT_BLOCK_SIZE", "values of an 8-bit optimizer block", TRACED, _optimizer("8bit")),
     Constant("vramplan.accountings.step.state", "EIGHT_BIT_SMALLEST_TENSOR", "smallest tensor with 8-bit states", TRACED, _optimizer("8bit")),
     Constant("vramplan.accountings.step.state", "PAGED_SMALLEST_TENSOR", "smallest tensor with paged states", TRACED, _optimizer("paged")),
+    Constant("vramplan.accountings.step.sharding", "PERSISTENT_ROWS", "size up to which ZeRO-3 keeps a weight gathered", READ, _sharding("zero3")),
+    Constant("vramplan.accountings.step.sharding", "LIVE_PARAMETERS", "gathered weights that ZeRO-3 holds", READ, _sharding("zero3")),
+    Constant("vramplan.accountings.step.sharding", "SUB_GROUP_PARAMETERS", "weights that ZeRO-3 updates at once", READ, _sharding("zero3")),
 )
 """Every constant of the accounting that a run may rest on. Sizes of types and shapes are definitions, not constants."""
 
 
+READ_KINDS = {
+    "ddp": "DDP’s buckets",
+    "zero1": "what ZeRO-1 divides and reduces",
+    "zero2": "what ZeRO-2 divides and reduces",
+    "zero3": "what ZeRO-3 divides, gathers and reduces",
+    "fsdp2": "what FSDP2 gathers and reduces",
+}
+"""Kinds of sharding that no recorded run checks yet."""
+
+
 def unchecked(run: Structure) -> tuple[str, ...]:
     """What a run rests on that was only read in code, beside the facts of its stack."""
-    return tuple(each.label for each in CONSTANTS if each.confidence == READ and each.applies(run))
+    of_sharding = [READ_KINDS[run.sharding.kind]] if run.sharding.kind in READ_KINDS else []
+    offloaded = ["what is offloaded"] if run.sharding.offload != "none" else []
+    return (*(each.label for each in CONSTANTS if each.confidence == READ and each.applies(run)), *of_sharding, *offloaded)

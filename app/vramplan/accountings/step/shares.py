@@ -68,9 +68,9 @@ def total(holdings: Iterable[Holding]) -> int:
 def shares_of(run: Structure, *, of_layer: int, of_head: int) -> Shares:
     """The share of one GPU. of_layer, of_head: bytes of the gradients that a layer and the head make, in the type they compute in."""
     if run.sharding.is_zero:
-        return _zero(run, of_head)
+        return _zero(run, of_layer, of_head)
     if run.sharding.is_fsdp:
-        return _fsdp(run, of_layer, of_head)
+        return _fsdp(run)
     return _undivided(run, of_layer, of_head)
 
 
@@ -154,14 +154,19 @@ def _parts(run: Structure, weights: Iterable[Weight], why: str, size: int = 0) -
     )
 
 
-def _as_parts(run: Structure, weights: Iterable[Weight], size: int = 0) -> list[Weight]:
-    """Each weight as the tensor that an optimizer sees of it."""
-    found = []
-    for weight in weights:
-        itemsize = size or weight.itemsize
-        values = _part(run, weight, itemsize) // (itemsize * weight.count)
-        found.append(replace(weight, rows=values, columns=1, itemsize=itemsize, group="parts"))
-    return found
+def _as_parts(kept: Structure) -> list[Weight]:
+    """The tensors that an optimizer sees: under FSDP the flat part of every layer, of the root, and of every adapter; under FSDP2
+    the part of every parameter.
+
+    Source: accelerate 1.15.0, utils/dataclasses.py: use_orig_params is off; peft 0.21.2, utils/other.py, fsdp_auto_wrap_policy.
+    """
+    weights = state.trained_weights(kept)
+    if kept.sharding.kind == "fsdp1" and kept.trains_base:
+        layer, root = (total(_parts(kept, unit, KEPT)) // kept.weight_size for unit in _units(kept))
+        flat = (("layers", kept.shape.num_layers, layer), ("root", 1, root))
+        return [Weight(name, count, values, 1, kept.weight_size, "parts") for name, count, values in flat]
+    values = ((weight, _part(kept, weight) // (weight.itemsize * weight.count)) for weight in weights)
+    return [replace(weight, rows=part, columns=1, group="parts") for weight, part in values]
 
 
 def _single(name: str, size: int, why: str, shape: str = "one piece", dtype: str = "16-bit") -> Holdings:
@@ -171,7 +176,7 @@ def _single(name: str, size: int, why: str, shape: str = "one piece", dtype: str
 # ZeRO
 
 
-def _zero(run: Structure, of_head: int) -> Shares:
+def _zero(run: Structure, of_layer: int, of_head: int) -> Shares:
     """DeepSpeed's three stages with transformers' automatic buckets, 16-bit parameters and float32 masters.
 
     Source: DeepSpeed 0.19.8, runtime/zero/stage_1_and_2.py and stage3.py; overlap_comm is on by default in stage 3 only.
@@ -179,7 +184,7 @@ def _zero(run: Structure, of_head: int) -> Shares:
     kind, ways = run.sharding.kind, run.sharding.ways
     trained, hidden = state.trained_weights(run), run.shape.hidden_size
     masters = _parts(run, trained, "float32 copy of this GPU’s part, updated by the optimizer", SINGLE)
-    flat = _as_parts(run, trained, SINGLE)
+    flat = [Weight("flat part", 1, total(masters) // SINGLE, 1, SINGLE, "parts")]
     states = state.states_bytes(run.optimizer, flat)
     part, whole = total(masters) // SINGLE * HALF, state.gradient_bytes(run)
     inside, _ = _units(run)
@@ -200,7 +205,7 @@ def _zero(run: Structure, of_head: int) -> Shares:
     if kind == "zero1":
         buffers = ByMoment(last=reducing, middle=reducing, first=reducing, end=reducing + _single("gradients of this GPU’s part", collected, "copied together before the step"))
         updates = _zero_updates(run, flat, part, on_cpu)
-        return Shares(resident, ByMoment(), buffers, False, of_head, 0, whole, whole, 0, updates, host)
+        return Shares(resident, ByMoment(), buffers, False, of_head, of_layer, whole, whole, 0, updates, host)
     waiting = _single("gradients of single parameters", pending, "made, not yet reduced")
     if kind == "zero2":
         buffers = ByMoment(last=reducing + waiting, middle=reducing + waiting, first=reducing + waiting, end=reducing)
@@ -309,7 +314,7 @@ def _pinned(name: str, size: int, why: str) -> Holdings:
 # FSDP
 
 
-def _fsdp(run: Structure, of_layer: int, of_head: int) -> Shares:
+def _fsdp(run: Structure) -> Shares:
     """Both forms of FSDP. Trained parameters are kept in float32 under mixed precision and gathered in 16 bits.
 
     Source: torch 2.13.0, distributed/fsdp/_runtime_utils.py and _fully_shard/_fsdp_param_group.py; accelerate 1.15.0,
@@ -321,7 +326,7 @@ def _fsdp(run: Structure, of_layer: int, of_head: int) -> Shares:
     layers, layer_packed = run.shape.num_layers, _packed(run)
     scales = state.quantized_bytes(run) - layers * layer_packed
     packed = layers * layer_packed if two else formulas.part_bytes(values=layers * layer_packed, size=1, ways=ways)
-    parts, states = _as_parts(kept, trained), 0
+    parts = _as_parts(kept)
     states = state.states_bytes(run.optimizer, parts)
     gradients = total(_parts(kept, trained, KEPT))
     resident = {"base_weights": _parts(kept, base, KEPT) + _quantized(run, packed, scales), "adapters": _parts(kept, adapters, KEPT)}
@@ -338,23 +343,24 @@ def _fsdp(run: Structure, of_layer: int, of_head: int) -> Shares:
         resident["optimizer_states"] = _single("optimizer states", states, "of this GPU’s part", "flat", "float32")
         updates = ((("gradients", gradients), ("optimizer_scratch", state.scratch_bytes(run.optimizer, parts))),)
     inside, outside = _units(run)
-    own_layer = [w for w in _units(kept)[0] if run.trains_base or w.group == "adapters"]
-    own_rest = [w for w in _units(kept)[1] if run.trains_base or w.group == "adapters"]
+    own_layer, own_rest = (_trained_of(run, unit) for unit in _units(kept))
     layer_part = 0 if offloaded else total(_parts(kept, own_layer, KEPT))
-    rest_part = 0 if offloaded else total(_parts(kept, own_rest, KEPT))
-    whole = state.gradient_bytes(run)
-    of_rest = whole - layers * of_layer
+    tail_part = 0 if offloaded else total(_parts(kept, [w for w in own_rest if w.group != "embedding"], KEPT))
+    of_layer, of_rest = (sum(w.bytes for w in _trained_of(run, unit)) for unit in (inside, outside))
+    of_tail = sum(w.bytes for w in _trained_of(run, outside) if w.group != "embedding" or run.shape.tied_embeddings)
     make = _fsdp2_moments if two else _fsdp1_moments
-    gathered, buffers = make(run, inside, outside, 0 if two else layer_packed, of_layer, of_rest, of_head)
-    tied = run.shape.tied_embeddings
+    gathered, buffers = make(run, inside, outside, 0 if two else layer_packed, of_layer, of_tail if two else of_rest)
+    at_end = of_rest - of_tail if two and not run.shape.tied_embeddings else of_rest
+    at_end_parts = tail_part if two and not run.shape.tied_embeddings else 0
+    whole = layers * of_layer + of_rest
     return Shares(
         resident=resident,
         gathered=gathered,
         buffers=buffers,
         reduced_at_once=False,
-        of_head=of_head if not two or tied else rest_part * of_head // of_rest if of_rest else 0,
+        of_head=at_end_parts if two and not run.shape.tied_embeddings else of_tail,
         of_layer=layer_part,
-        collected=layers * layer_part + of_rest,
+        collected=layers * layer_part + at_end + at_end_parts,
         accumulated=max(whole, 0 if offloaded else gradients),
         flattened=0 if two else of_layer,
         updates=updates,
@@ -370,7 +376,7 @@ def _needs_gathering(run: Structure, weights: list[Weight]) -> list[Weight]:
     return [w for w in weights if kept[w.name] != w.itemsize]
 
 
-def _fsdp1_moments(run: Structure, inside, outside, packed: int, of_layer: int, of_rest: int, of_head: int) -> tuple[ByMoment, ByMoment]:
+def _fsdp1_moments(run: Structure, inside: list[Weight], outside: list[Weight], packed: int, of_layer: int, of_rest: int) -> tuple[ByMoment, ByMoment]:
     """The root stays gathered from the forward pass to the end. Backward fetches the layer before ahead, unless reentrant
     checkpointing runs the first forward pass without gradients, where FSDP plans nothing ahead.
 
@@ -388,7 +394,7 @@ def _fsdp1_moments(run: Structure, inside, outside, packed: int, of_layer: int, 
     return gathered, ByMoment(end=_single("gradients of the root in one piece", of_rest, "reduced once the embedding has its own"))
 
 
-def _fsdp2_moments(run: Structure, inside, outside, packed: int, of_layer: int, of_rest: int, of_head: int) -> tuple[ByMoment, ByMoment]:
+def _fsdp2_moments(run: Structure, inside: list[Weight], outside: list[Weight], packed: int, of_layer: int, of_tail: int) -> tuple[ByMoment, ByMoment]:
     """What arrives is copied out. In the forward pass the arrived buffer stays until the next one has arrived; in the backward
     pass the layer before is fetched ahead. The tail (final norm and head) stays gathered until its backward; a tied one to the end.
 
@@ -411,7 +417,7 @@ def _fsdp2_moments(run: Structure, inside, outside, packed: int, of_layer: int, 
         always + layer + (() if alone else embedding) + upload, always + embedding,
     )
     sent_layer = _single("gradients of the layer before, as they were sent", of_layer, "kept until the next are sent")
-    sent_tail = _single("gradients of the tail, as they were sent", 0 if tied else of_head, "kept until the next are sent")
+    sent_tail = _single("gradients of the tail, as they were sent", 0 if tied else of_tail, "kept until the next are sent")
     return gathered, ByMoment(last=sent_tail, middle=sent_layer, first=sent_layer, end=sent_layer)
 
 
