@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from vramplan import accounts, chart, report
+from vramplan import accounts, chart, gpus, report
 from vramplan.chart import WIDE, Chart, Frame
 from vramplan.curve import curve
 from vramplan.errors import FieldError, NotExpressible
 from vramplan.fit import Fit, fit
+from vramplan.gpus import GpuCurve
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 from pyscript.tree import Element
@@ -14,6 +15,7 @@ from pyscript.views import accounts as accounts_view
 from pyscript.views import components as components_view
 from pyscript.views import curve as curve_view
 from pyscript.views import fits as fits_view
+from pyscript.views import gpus as gpus_view
 from pyscript.views import headline as headline_view
 from pyscript.views import moments as moments_view
 from pyscript.views import problems as problems_view
@@ -103,6 +105,33 @@ def alternatives(shown: Results) -> Element:
     """The single changes."""
     caption = "Runs that differ from this one in a single setting"
     return fits_view.changes(report.alternatives(shown.estimate, shown.found), caption, "One change")
+
+
+def gpu_curve(estimate: Estimate) -> GpuCurve | None:
+    """The peak against the number of GPUs, where the run divides its states or does not fit as it is; None where there is none to draw."""
+    if estimate.process is None or (estimate.fits and not estimate.settings.divides_states):
+        return None
+    try:
+        return gpus.gpu_curve(estimate.settings, gpus.shown_sharding(estimate.settings))
+    except NotExpressible:
+        return None
+
+
+def gpus_drawing(estimate: Estimate, drawn: GpuCurve, frame: Frame = WIDE) -> Element:
+    """The peak against the number of GPUs."""
+    laid_out = chart.layout_gpus(estimate, drawn, frame=frame)
+    return gpus_view.gpus(laid_out, report.gpu_sentence(drawn), report.gpu_floor(drawn), report.line_label(estimate))
+
+
+def gpus_table(estimate: Estimate, drawn: GpuCurve) -> Element:
+    """Its numbers."""
+    return gpus_view.gpus_table(report.gpu_rows(estimate, drawn))
+
+
+def host(estimate: Estimate) -> Element | None:
+    """What the machine's own memory holds; None where that is not counted."""
+    rows = report.host(estimate)
+    return gpus_view.host(rows, report.host_sentence(estimate)) if rows else None
 
 
 def curve_drawing(shown: Results, chosen: int) -> Element:

@@ -27,11 +27,11 @@ SOON = 0
 
 REGIONS = (
     "headline", "accountings", "problems", "about", "components", "moments", "tensors", "methods", "maxima", "alternatives", "curve",
-    "curve-table", "assumptions", "differences", "uncounted-formulas",
+    "curve-table", "gpus", "gpus-table", "host", "assumptions", "differences", "uncounted-formulas",
 )
 """Parts of the page that are painted, by id."""
 
-OPTIONAL = ("moments", "assumptions", "differences")
+OPTIONAL = ("moments", "gpus", "host", "assumptions", "differences")
 """Panels that an estimate may have nothing for."""
 
 
@@ -106,9 +106,19 @@ class ResultsSide:
         regions["methods"].paint(panels.methods(estimate))
         self.read_curve(self._results.chart.current_index)
         regions["curve-table"].paint(panels.curve_table(self._results))
+        self._paint_gpus(estimate)
+        self._paint_optional("host", panels.host(estimate))
         self._paint_optional("assumptions", panels.assumptions(estimate))
         self._paint_optional("differences", panels.differences(estimate))
         self._fill_formulas(by_accounting(estimate.settings)["planning"])
+
+    def _paint_gpus(self, estimate: Estimate) -> None:
+        """Paint the peak against the number of GPUs and its table, or hide both."""
+        drawn = panels.gpu_curve(estimate)
+        frame = NARROW if self._phone.matches else WIDE
+        self._paint_optional("gpus", panels.gpus_drawing(estimate, drawn, frame) if drawn else None)
+        if drawn:
+            self._regions["gpus-table"].paint(panels.gpus_table(estimate, drawn))
 
     def _paint_optional(self, name: str, tree: Element | None) -> None:
         """Paint a panel, or hide all of it where there is nothing to show."""

@@ -43,6 +43,7 @@ RUNGS = (
     {"importing.adapter", "importing.chosen", "importing.model", "importing.quantization"},
     {"importing.imported"},
     {"importing"},
+    {"gpus"},
     {"fit", "curve", "compare"},
     {"chart", "words"},
     {"report", "accounts", "brought", "evidence", "fetching"},

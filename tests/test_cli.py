@@ -18,7 +18,7 @@ from vramplan.link import read_query
 from vramplan.settings import parse
 
 PLANNING = ("--link", "?v=1")  # a link of the first release: the planning formula
-COMMANDS = ("estimate", "fit", "curve", "compare", "link")
+COMMANDS = ("estimate", "fit", "curve", "gpus", "compare", "link")
 PAGE = "https://example.org/plan/"
 
 

@@ -10,11 +10,12 @@ import pytest
 from command import flags, printed_json, run
 from configurations import CUSTOM, CUSTOM_STEP, FIELD_ORDER, OPENINGS
 from vramplan import compare, curve, estimate, fit
-from vramplan.documents import CompareDocument, CurveDocument, EstimateDocument, FitDocument, LinkDocument
+from vramplan.documents import CompareDocument, CurveDocument, EstimateDocument, FitDocument, GpusDocument, LinkDocument
+from vramplan.gpus import gpu_curves
 from vramplan.settings import parse
 
 ESTIMATE_KEYS = {"accounting", "settings", "parameters", "terms", "peak_bytes", "budget_bytes", "context_bytes", "headroom_bytes",
-                 "verdict", "fits", "reserved_bytes", "process_bytes", "moments", "tensors"}
+                 "verdict", "fits", "reserved_bytes", "process_bytes", "moments", "tensors", "host"}
 TERM_NAMES = {
     "planning": ["base_weights", "adapters", "master_weights", "gradients", "optimizer_states", "saved_activations",
                  "active_layer", "adapter_activations", "logits", "dequantization", "fixed_allowance", "extra_allowance"],
@@ -74,7 +75,7 @@ def test_bands_in_json_and_null_where_terms_count_what_they_stand_for():
 
 def test_fit_json_has_the_documented_keys():
     printed = printed_json("fit")
-    assert set(printed) == {"largest_micro_batch", "longest_sequence", "alternatives", "smallest_gpu"}
+    assert set(printed) == {"largest_micro_batch", "longest_sequence", "alternatives", "smallest_gpu", "fewest_gpus"}
     assert set(printed["largest_micro_batch"]) == set(printed["longest_sequence"]) == {"value", "at_cap"}
     for one in printed["alternatives"]:
         assert set(one) == {"change", "peak_bytes", "difference_bytes", "fits"}
@@ -97,7 +98,7 @@ def test_nothing_that_fits_is_null():
 @pytest.mark.parametrize(
     ("command", "document", "answer"),
     [("estimate", EstimateDocument, estimate), ("fit", FitDocument, fit), ("curve", CurveDocument, curve),
-     ("compare", CompareDocument, compare), ("link", LinkDocument, lambda settings: settings)])
+     ("gpus", GpusDocument, lambda settings: (settings, gpu_curves(settings))), ("compare", CompareDocument, compare), ("link", LinkDocument, lambda settings: settings)])
 @pytest.mark.parametrize("typed", [CUSTOM, CUSTOM_STEP], ids=["planning", "step"])
 def test_json_is_the_document_of_the_library(typed, command, document, answer):
     text = run(command, *flags(typed), "--json").out
@@ -129,7 +130,8 @@ def test_the_published_schema_describes_what_is_printed():
     schema = EstimateDocument.model_json_schema()
     named = set(required(schema, schema["$defs"]))
     assert {"verdict", "moments.terms.bytes", "process_bytes.low", "reserved_bytes.high"} <= named
-    printed = {key for key in keys(printed_json("estimate")) if not key.startswith("settings.")}
+    of_two_gpus = printed_json("estimate", "--method", "lora", "--sharding", "ddp", "--replicas", "2")  # host memory is empty with one
+    printed = {key for key in keys(of_two_gpus) if not key.startswith("settings.")}
     assert printed == named
 
 

@@ -8,9 +8,11 @@ from statistics import median, quantiles
 
 import pytest
 
+from command import run
 from configurations import CUSTOM_STEP, OPENING, random_configuration
-from vramplan import NotExpressible, estimate
+from vramplan import NotExpressible, estimate, fit
 from vramplan.accountings import step
+from vramplan.gpus import gpu_curve
 from vramplan.ledger import YES
 from vramplan.settings import parse
 from vramplan_site.errors import comparable_bytes
@@ -247,3 +249,91 @@ def test_runs_on_several_gpus_that_went_out_of_memory_are_never_told_to_fit():
     failed = [run for run in RUNS if run.out_of_memory]
     assert len(failed) >= 6
     assert [run.id for run in failed if step.estimate(run.settings).verdict == YES] == []
+
+
+# Host memory
+
+
+def host(**changes):
+    return {term.name: term.bytes for term in estimate(parse({**FULL, **changes})).host}
+
+
+def power(size):
+    """Page-locked blocks are powers of two."""
+    block = 1
+    while block < size:
+        block *= 2
+    return block
+
+
+def test_one_gpu_alone_counts_no_host_memory():
+    assert host(sharding="none") == {} and host(sharding="ddp", replicas="1") == {}
+
+
+def test_every_process_loads_the_checkpoint_but_under_zero_3():
+    for kind in ("zero1", "zero2", "fsdp1", "fsdp2"):
+        assert host(sharding=kind) == {"host_loading": 4 * ALL}
+    assert host(sharding="ddp", replicas="2", trainable_precision="pure-bf16") == {"host_loading": 2 * ALL}
+    assert host(sharding="zero3") == {}
+
+
+def test_zero_offloads_masters_gradients_and_states():
+    kept = host(sharding="zero3", offload="optimizer")
+    part = ALL // 4
+    assert kept == {"host_master_weights": power(4 * part), "host_gradients": power(4 * part) + power(2 * part), "host_optimizer_states": 8 * part}
+    assert host(sharding="zero3", offload="optimizer-and-parameters")["host_parameters"] == power(2 * part)
+
+
+@pytest.mark.parametrize("kind", ["fsdp1", "fsdp2"])
+def test_fsdp_offloads_parameters_and_states_together(kind):
+    kept = host(sharding=kind, offload="optimizer-and-parameters")
+    part = ALL // 4
+    assert kept == {"host_parameters": power(4 * part), "host_gradients": power(4 * part), "host_optimizer_states": 8 * part, "host_loading": 4 * ALL}
+
+
+# How many GPUs
+
+
+def divided_by(kind, count):
+    return estimate(parse({**LARGE, "sharding": kind, "sharded_over": str(count)}))
+
+
+LARGE = {**OPENING, "method": "full", "gradient_accumulation_steps": "1"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_fewest_gpus_fit_and_one_less_does_not(kind):
+    fewest = fit(parse(LARGE)).fewest_gpus[kind]
+    if fewest is None:
+        assert not divided_by(kind, 1024).fits
+    else:
+        assert fewest > 1 and divided_by(kind, fewest).fits and not divided_by(kind, fewest - 1).fits
+
+
+def test_some_kinds_fit_where_others_never_do():
+    found = fit(parse(LARGE)).fewest_gpus
+    assert found["zero1"] is None and found["fsdp2"] is not None
+    assert fit(parse({**LARGE, "accounting": "planning", "trainable_precision": "mixed-bf16"})).fewest_gpus == {}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_points_are_estimates_and_what_is_left_adds_up_to_the_last_of_them(kind):
+    drawn = gpu_curve(parse(LARGE), kind)
+    assert [each.gpus for each in drawn.points][:5] == [1, 2, 3, 4, 6] or drawn.fewest in (5, 7)
+    for each in drawn.points[::5]:
+        there = divided_by(kind, each.gpus)
+        assert (each.peak_bytes, each.headroom_bytes, each.fits) == (there.peak_bytes, there.headroom_bytes, there.fits)
+    assert sum(term.bytes for term in drawn.left) == drawn.points[-1].peak_bytes
+    assert next(p for p in drawn.points if p.gpus == drawn.enough).peak_bytes <= 1.05 * drawn.points[-1].peak_bytes
+
+
+def test_the_table_names_what_is_never_divided():
+    out = run("gpus", "--method", "full", "--gpu", "80", "--gradient-accumulation-steps", "1", "--sharding", "fsdp2", "--sharded-over", "4").out
+    assert "FSDP2: GPUs per copy" in out and "fewest that fit" in out and "more help little" in out and "← now" in out
+    assert "With 1,024 GPUs each still holds" in out and "per GPU" in out
+
+
+def test_the_estimate_prints_host_memory_per_gpu():
+    out = run("estimate", "--sharding", "fsdp2", "--sharded-over", "8", "--offload", "optimizer-and-parameters", "--method", "lora", "--gpu", "80").out
+    assert "Host memory per GPU" in out and "Checkpoint, while it is loaded" in out and "for 8 GPUs" in out
+    assert "per GPU. Fits 80.00 GiB" in out

@@ -2,8 +2,10 @@
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from math import log2
 
 from vramplan.curve import Point, point
+from vramplan.gpus import GpuCurve, GpuPoint
 from vramplan.ledger import Estimate
 from vramplan.units import GIB, count_text
 
@@ -174,6 +176,65 @@ def layout(current: Estimate, *, longest_fitting: int | None, frame: Frame = WID
         crossing=by_length.get(crossing),
         budget_y=y_of(max(0, current.usable_bytes)),
         x_ticks=tuple(Tick(x_of(tokens), tokens) for tokens in (0, span // 4, span // 2, span * 3 // 4, span)),
+        y_ticks=tuple(Tick(y_of(gib * GIB), gib) for gib in ticks),
+    )
+
+
+@dataclass(frozen=True)
+class GpuMark:
+    """One place in the drawing and the number of GPUs it stands for."""
+
+    x: float
+    y: float
+    point: GpuPoint
+
+
+@dataclass(frozen=True)
+class GpuChart:
+    """Peak per GPU against the number of GPUs, laid out; each doubling takes the same width. fewest: where the run fits from.
+    enough: from where more help little. current: the run as it is, None where it divides nothing this way."""
+
+    frame: Frame
+    marks: tuple[GpuMark, ...]
+    current: GpuMark | None
+    fewest: GpuMark | None
+    enough: GpuMark
+    budget_y: float
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+
+    @property
+    def room_above_budget(self) -> bool:
+        """Whether a label fits between the budget line and the upper edge of the plot."""
+        return self.budget_y - self.frame.top > LABEL_ROOM
+
+
+GPU_TICKS = (1, 4, 16, 64, 256, 1_024)
+"""Numbers of GPUs that are written below the axis."""
+
+
+def layout_gpus(current: Estimate, drawn: GpuCurve, *, frame: Frame = WIDE) -> GpuChart:
+    """Lay out the peak per GPU of one kind of sharding."""
+    settings, points = current.settings, drawn.points
+    ticks = memory_ticks(max(points[0].peak_bytes, points[1].peak_bytes, current.usable_bytes))
+    frame = replace(frame, left=max(frame.left, LABEL_GAP + DIGIT_WIDTH * len(count_text(ticks[-1]))))
+
+    def x_of(gpus: int) -> float:
+        return round(frame.left + (frame.plot_right - frame.left) * log2(gpus) / log2(points[-1].gpus), 1)
+
+    def y_of(amount: int) -> float:
+        return round(frame.floor - (frame.floor - frame.top) * amount / (ticks[-1] * GIB), 1)
+
+    marks = tuple(GpuMark(x_of(each.gpus), y_of(each.peak_bytes), each) for each in points)
+    by_gpus = {mark.point.gpus: mark for mark in marks}
+    return GpuChart(
+        frame=frame,
+        marks=marks,
+        current=by_gpus.get(settings.sharded_over) if settings.divides_states and settings.sharding == drawn.sharding else None,
+        fewest=by_gpus.get(drawn.fewest),
+        enough=by_gpus[drawn.enough],
+        budget_y=y_of(max(0, current.usable_bytes)),
+        x_ticks=tuple(Tick(x_of(gpus), gpus) for gpus in GPU_TICKS),
         y_ticks=tuple(Tick(y_of(gib * GIB), gib) for gib in ticks),
     )
 

@@ -21,6 +21,7 @@ from vramplan.fields import FIELDS, SECTIONS
 from vramplan.kinds import Choice, ExactDecimal, Field, Targets
 from vramplan.limits import range_text
 from vramplan.fit import fit, longest_sequence
+from vramplan.gpus import gpu_curves
 from vramplan.importing.foreign import MODEL, SETTINGS
 from vramplan.importing.imported import Imported, import_text
 from vramplan.importing.problems import ImportProblem
@@ -35,6 +36,7 @@ COMMANDS = {
     "estimate": "estimated peak per GPU, by component",
     "fit": "largest batch, longest sequence, single changes, smallest GPU class",
     "curve": "peak against sequence length",
+    "gpus": "peak per GPU against the GPUs that divide its states, for every kind of sharding",
     "compare": "the same run with full fine-tuning, LoRA and QLoRA",
     "link": "the link that opens this run in the page (with --link, at the same address)",
     "import": "what a config.json or an adapter_config.json comes to: parameters, settings, what was assumed",
@@ -148,6 +150,8 @@ def _text(command: str, current: Estimate) -> str:
         return tables.estimate_table(current)
     if command == "fit":
         return tables.fit_table(current, fit(settings))
+    if command == "gpus":
+        return tables.gpus_table(current, gpu_curves(settings))
     if command == "curve":
         longest = longest_sequence(settings).value
         return tables.curve_table(current, curve(settings, also=[longest] if longest else []), longest)
@@ -160,6 +164,7 @@ def _json(command: str, current: Estimate) -> str:
         "estimate": lambda: current,
         "fit": lambda: fit(settings),
         "curve": lambda: curve(settings),
+        "gpus": lambda: (settings, gpu_curves(settings)),
         "compare": lambda: compare(settings),
     }
     return _document(command, content[command]())

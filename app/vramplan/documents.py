@@ -12,6 +12,7 @@ from vramplan import units
 from vramplan.curve import Curve
 from vramplan.fields import FIELDS
 from vramplan.fit import Fit, Limit
+from vramplan.gpus import GpuCurve
 from vramplan.importing.imported import Imported
 from vramplan.importing.model import Left
 from vramplan.importing.problems import ImportProblem
@@ -122,6 +123,7 @@ class EstimateDocument(Document):
     process_bytes: BandDocument | None = Field(description="What nvidia-smi is expected to show; null where terms count it")
     moments: list[MomentDocument] = Field(description="Every moment of the step; terms and peak are those of the largest")
     tensors: list[TensorDocument] = Field(description="What is alive at the largest moment, as far as the accounting knows it")
+    host: list[TermDocument] = Field(description="Host memory per GPU; host_loading is there only while the model is loaded")
 
     @classmethod
     def of(cls, estimate: Estimate) -> Self:
@@ -143,6 +145,7 @@ class EstimateDocument(Document):
             process_bytes=BandDocument.of(estimate.process),
             moments=[MomentDocument.of(moment) for moment in estimate.moments],
             tensors=TensorDocument.list_of(estimate.moment),
+            host=_terms(estimate.host),
         )
 
 
@@ -182,6 +185,7 @@ class FitDocument(Document):
     longest_sequence: LimitDocument
     alternatives: list[AlternativeDocument]
     smallest_gpu: SmallestGpuDocument | None
+    fewest_gpus: dict[str, int | None] = Field(description="Fewest GPUs per copy by kind of sharding; null where no number is enough")
 
     @classmethod
     def of(cls, found: Fit) -> Self:
@@ -205,6 +209,7 @@ class FitDocument(Document):
                 budget_bytes=smallest.gpu.budget_bytes,
                 headroom_bytes=smallest.headroom_bytes,
             ),
+            fewest_gpus=found.fewest_gpus,
         )
 
 
@@ -234,6 +239,44 @@ class CurveDocument(Document):
                 for each in curve.points
             ],
         )
+
+
+class GpuPointDocument(Document):
+    """One number of GPUs that divide a copy's states."""
+
+    gpus: int
+    peak_bytes: Bytes
+    fits: bool
+
+
+class GpuCurveDocument(Document):
+    """Peak per GPU against the number of GPUs, under one kind of sharding."""
+
+    sharding: str
+    points: list[GpuPointDocument]
+    fewest: int | None = Field(description="Fewest GPUs per copy that fit; null where no number of them does")
+    enough: int = Field(description="Fewest GPUs beyond which more save less than 5 % of the peak")
+    left: list[TermDocument] = Field(description="What each GPU still holds with the most of them, largest first")
+
+    @classmethod
+    def of(cls, drawn: GpuCurve) -> Self:
+        """The document of one kind of sharding."""
+        points = [GpuPointDocument(gpus=each.gpus, peak_bytes=each.peak_bytes, fits=each.fits) for each in drawn.points]
+        return cls(sharding=drawn.sharding, points=points, fewest=drawn.fewest, enough=drawn.enough, left=_terms(drawn.left))
+
+
+class GpusDocument(Document):
+    """Peak per GPU against the number of GPUs, under every kind of sharding that runs with the settings."""
+
+    settings: dict[str, Setting]
+    budget_bytes: Bytes
+    kinds: list[GpuCurveDocument]
+
+    @classmethod
+    def of(cls, content: tuple[Settings, tuple[GpuCurve, ...]]) -> Self:
+        """The document of a run and its curves."""
+        settings, drawn = content
+        return cls(settings=_settings(settings), budget_bytes=settings.budget_bytes, kinds=[GpuCurveDocument.of(each) for each in drawn])
 
 
 class CompareDocument(Document):
@@ -363,6 +406,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "estimate": EstimateDocument,
     "fit": FitDocument,
     "curve": CurveDocument,
+    "gpus": GpusDocument,
     "compare": CompareDocument,
     "link": LinkDocument,
     "import": ImportDocument,

@@ -1,13 +1,16 @@
 """What fits: the largest run one setting at a time, and what each single change would do."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from vramplan.accountings import estimate, fits
 from vramplan.catalogue import GpuClass, gpu_classes
 from vramplan.checks import Value
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
+from vramplan.gpus import fewest_gpus
+from vramplan.kinds import DIVIDING
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 
@@ -64,6 +67,21 @@ class Fit:
     longest_sequence: Limit
     alternatives: tuple[Alternative, ...]
     smallest_gpu: SmallestGpu | None
+    settings: Settings = field(repr=False)
+
+    @cached_property
+    def fewest_gpus(self) -> dict[str, int | None]:
+        """The fewest GPUs that one copy must be divided over to fit, for each kind of sharding that runs with the other settings;
+        None where no number of them is enough."""
+        if self.settings.accounting != "step":
+            return {}
+        found = {}
+        for sharding in DIVIDING:
+            try:
+                found[sharding] = fewest_gpus(self.settings, sharding)
+            except NotExpressible:
+                continue
+        return found
 
 
 def fit(settings: Settings) -> Fit:
@@ -74,6 +92,7 @@ def fit(settings: Settings) -> Fit:
         longest_sequence=longest_sequence(settings),
         alternatives=alternatives(current),
         smallest_gpu=smallest_gpu(current),
+        settings=settings,
     )
 
 
@@ -115,6 +134,7 @@ def single_changes(settings: Settings) -> list[dict[str, Value]]:
     adapters = [{"rank": ALTERNATIVE_RANK}, {"adapter_targets": "attention"}] if settings.trains_adapters else []
     losses = ["fused-linear"] if settings.accounting == "step" else []
     layers = ["liger"] if settings.accounting == "step" else []
+    several = [{"gradient_accumulation_steps": 1}] if settings.divides_states else []
     half = max(1, settings.sequence_length // 2)
     return [
         *other_methods,
@@ -126,6 +146,7 @@ def single_changes(settings: Settings) -> list[dict[str, Value]]:
         {"attention_kernel": "efficient"},
         *adapters,
         {"micro_batch": 1},
+        *several,
         {"sequence_length": half},
     ]
 

@@ -70,7 +70,8 @@ class Estimate:
 
     terms: the rows of the largest moment. moments: every moment of the step, in order; one for an accounting that does
     not know when memory is held. reserved, process: what the allocator and the whole process are expected to hold, None
-    for an accounting that counts those in its rows.
+    for an accounting that counts those in its rows. host: rows of host memory, for each GPU; what is there only while a model is
+    loaded is the row `host_loading`.
     """
 
     accounting: str
@@ -81,6 +82,7 @@ class Estimate:
     context_bytes: int = 0
     reserved: Band | None = None
     process: Band | None = None
+    host: tuple[Term, ...] = ()
 
     @cached_property
     def moment(self) -> Moment:

@@ -8,13 +8,20 @@ from vramplan.catalogue import cards, gpu_classes
 from vramplan.checks import Value
 from vramplan.compare import compare
 from vramplan.curve import Point
-from vramplan.fields import BY_NAME
+from vramplan.fields import BY_NAME, MAX_SHARDED_OVER
 from vramplan.fit import Fit, Limit
+from vramplan.gpus import GpuCurve, divided
 from vramplan.ledger import NO, UNLIKELY, YES, Estimate
 from vramplan.link import to_query
 from vramplan.settings import Settings
 from vramplan.units import count_text, counted, gib_text, plain_decimal, short_count_text
 
+
+LOADING = "host_loading"
+"""The row of host memory that is there only while a model is loaded."""
+
+MOST_LEFT = 4
+"""Rows that are named of those that no number of GPUs takes away."""
 
 SMALLEST_SHARE = 0.01
 """Per cent below which a share is only said to be smaller."""
@@ -67,6 +74,27 @@ class Component:
     share: float
     share_text: str
     parts: tuple["Component", ...] = ()
+
+
+@dataclass(frozen=True)
+class HostRow:
+    """One row of host memory, per GPU, in GiB with three decimals."""
+
+    label: str
+    gib: str
+
+
+@dataclass(frozen=True)
+class GpuRow:
+    """One number of GPUs: the peak of each in GiB, what that leaves, and whether it fits."""
+
+    gpus: str
+    peak: str
+    headroom: str
+    fits: bool
+    current: bool
+    fewest: bool
+    enough: bool
 
 
 @dataclass(frozen=True)
@@ -233,6 +261,21 @@ def components(estimate: Estimate) -> tuple[Component, ...]:
     return tuple(rows)
 
 
+def host(estimate: Estimate) -> tuple[HostRow, ...]:
+    """What the machine's own memory holds for each GPU."""
+    return tuple(HostRow(words.HOST_LABELS[term.name], gib_text(term.bytes, places=3)) for term in estimate.host)
+
+
+def host_sentence(estimate: Estimate) -> str:
+    """How much host memory each GPU takes while it trains, and all of a copy's together; nothing where none is counted."""
+    kept = sum(term.bytes for term in estimate.host if term.name != LOADING)
+    if not kept:
+        return "Nothing of the run stays in host memory." if estimate.host else ""
+    gpus = estimate.settings.sharded_over
+    together = f", {gib_text(gpus * kept)} GiB for {counted(gpus, 'GPU')}" if gpus > 1 else ""
+    return f"While it trains, {gib_text(kept)} GiB of host memory per GPU{together}."
+
+
 def components_total(estimate: Estimate) -> str:
     """What the component rows add up to, with their three decimals."""
     return gib_text(estimate.peak_bytes, places=3)
@@ -338,6 +381,47 @@ def smallest_gpu(estimate: Estimate, found: Fit) -> Answer:
         f"{room}, e.g. {', '.join(gpu.cards)}.",
         to_query(estimate.settings.replace(gpu=gpu.name)),
     )
+
+
+def fewest_gpus(estimate: Estimate, found: Fit) -> tuple[Answer, ...]:
+    """The fewest GPUs per copy, for each kind of sharding that runs with the other settings."""
+    answers = []
+    for sharding, count in found.fewest_gpus.items():
+        label = f"Fewest GPUs, {words.value_text('sharding', sharding)}"
+        if count is None:
+            answers.append(Answer(label, "None", f"Not even {count_text(MAX_SHARDED_OVER)} GPUs make it fit.", ""))
+            continue
+        there = divided(estimate.settings, sharding, count)
+        spare = words.amount_text(estimate_of(there).headroom_bytes)
+        answers.append(Answer(label, count_text(count), f"GPU{'s' if count > 1 else ''} per copy, with {spare} of headroom per GPU.", to_query(there)))
+    return tuple(answers)
+
+
+def gpu_rows(estimate: Estimate, drawn: GpuCurve) -> tuple[GpuRow, ...]:
+    """The peak per GPU against the number of GPUs, as a table."""
+    settings = estimate.settings
+    current = settings.sharded_over if settings.divides_states and settings.sharding == drawn.sharding else None
+    return tuple(
+        GpuRow(
+            count_text(each.gpus), gib_text(each.peak_bytes), gib_text(each.headroom_bytes, signed=True), each.fits,
+            each.gpus == current, each.gpus == drawn.fewest, each.gpus == drawn.enough,
+        )
+        for each in drawn.points
+    )
+
+
+def gpu_sentence(drawn: GpuCurve) -> str:
+    """From how many GPUs on a run fits, and where more of them stop to help."""
+    label = words.value_text("sharding", drawn.sharding)
+    fits = "does not fit, however many GPUs divide it" if drawn.fewest is None else f"fits, or likely fits, on {counted(drawn.fewest, 'GPU')} per copy"
+    return f"Under {label} the run {fits}. From {counted(drawn.enough, 'GPU')} on, more of them save less than 5 % of what one holds."
+
+
+def gpu_floor(drawn: GpuCurve) -> str:
+    """What no number of GPUs takes away, with the rows that make it up."""
+    rows = ", ".join(f"{words.term_label('step', term.name).lower()} {gib_text(term.bytes)}" for term in drawn.left[:MOST_LEFT])
+    most = count_text(drawn.points[-1].gpus)
+    return f"With {most} GPUs each still holds {gib_text(drawn.floor.peak_bytes)} GiB, at the moment “{drawn.floor.moment.name}”: {rows} GiB."
 
 
 def curve_rows(

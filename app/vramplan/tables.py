@@ -1,9 +1,10 @@
 """Reports as text for a terminal: aligned columns, nothing else."""
 
-from vramplan import accounts, brought, report
+from vramplan import accounts, brought, report, words
 from vramplan.curve import Curve
 from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_rows
 from vramplan.fit import Fit
+from vramplan.gpus import GpuCurve
 from vramplan.importing.imported import Imported
 from vramplan.ledger import Estimate
 
@@ -50,10 +51,36 @@ def estimate_table(estimate: Estimate) -> str:
         moments_table(estimate),
         tensors_table(estimate),
         accountings_table(estimate),
+        host_table(estimate),
         assumptions_text(estimate),
         columns(facts, left=(0, 1, 2)),
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def host_table(estimate: Estimate) -> str:
+    """What host memory holds for each GPU; empty where that is not counted."""
+    rows = [(row.label, row.gib) for row in report.host(estimate)]
+    return "\n".join((columns([("Host memory per GPU", "GiB"), *rows]), f"  {report.host_sentence(estimate)}")) if rows else ""
+
+
+def gpus_table(estimate: Estimate, drawn: tuple[GpuCurve, ...]) -> str:
+    """Headline, and for every kind of sharding the peak per GPU against their number, with what is never divided."""
+    parts = [headline(estimate)]
+    for each in drawn:
+        label = words.value_text("sharding", each.sharding)
+        rows = [(f"{label}: GPUs per copy", "Peak GiB per GPU", "Headroom", "", "")]
+        rows += [
+            (row.gpus, row.peak, row.headroom, "fits" if row.fits else "does not fit", _gpu_marks(row))
+            for row in report.gpu_rows(estimate, each)
+        ]
+        parts.append("\n".join((columns(rows, left=(3, 4)), f"  {report.gpu_sentence(each)}", f"  {report.gpu_floor(each)}")))
+    return "\n\n".join(parts if drawn else (*parts, "No kind of sharding runs with these settings."))
+
+
+def _gpu_marks(row: report.GpuRow) -> str:
+    marks = [text for text, holds in (("now", row.current), ("fewest that fit", row.fewest), ("more help little", row.enough)) if holds]
+    return f"← {', '.join(marks)}" if marks else ""
 
 
 def moments_table(estimate: Estimate) -> str:
@@ -93,7 +120,7 @@ def assumptions_text(estimate: Estimate) -> str:
 
 def fit_table(estimate: Estimate, found: Fit) -> str:
     """Headline, the searches and the one-change alternatives."""
-    answers = (*report.maxima(estimate, found), report.smallest_gpu(estimate, found))
+    answers = (*report.maxima(estimate, found), report.smallest_gpu(estimate, found), *report.fewest_gpus(estimate, found))
     searches = [(answer.label, answer.text, answer.sentence) for answer in answers]
     changes = [("One change", "Peak GiB", "Against now", "Headroom", "", "")]
     changes += [

@@ -40,6 +40,15 @@ TERM_LABELS = {
 }
 """What each term of a ledger is called."""
 
+HOST_LABELS = {
+    "host_master_weights": "Master weights",
+    "host_parameters": "Parameters",
+    "host_gradients": "Gradients",
+    "host_optimizer_states": "Optimizer states",
+    "host_loading": "Checkpoint, while it is loaded",
+}
+"""What each row of host memory is called."""
+
 COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "base_weights": ("Base weights", ("base_weights", "gathered_weights")),
     "adapters": ("Adapters", ("adapters",)),

@@ -66,6 +66,7 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "methods": panels.methods(opening),
         "curve": panels.curve_drawing(shown, shown.chart.current_index),
         "curve-table": panels.curve_table(shown),
+        **dict.fromkeys(("gpus", "gpus-table", "host"), ()),  # the opening run fits, on one GPU
         "assumptions": panels.assumptions(opening),
         "differences": panels.differences(opening),
         "verdicts": explain.verdicts(),

@@ -51,10 +51,10 @@ def _drawing(chart: Chart, here: Mark, line: str) -> Element:
     budget_dy = -LABEL_GAP if chart.room_above_budget else TEXT_HEIGHT
     return svg(
         "svg",
-        (_x_tick(tick, frame) for tick in chart.x_ticks),
-        (_y_tick(tick, frame) for tick in chart.y_ticks),
+        (x_tick(tick, frame) for tick in chart.x_ticks),
+        (y_tick(tick, frame) for tick in chart.y_ticks),
         svg("line", x1=frame.left, x2=frame.plot_right, y1=chart.budget_y, y2=chart.budget_y, class_="budget-line"),
-        _label(line, frame.plot_right, chart.budget_y, dy=budget_dy, anchor="end", class_="budget-text"),
+        label(line, frame.plot_right, chart.budget_y, dy=budget_dy, anchor="end", class_="budget-text"),
         svg("polyline", points=" ".join(f"{mark.x},{mark.y}" for mark in chart.samples), class_="curve-line"),
         _crossing(chart) if chart.crossing else None,
         svg("circle", cx=chart.current.x, cy=chart.current.y, r=7, class_="current-mark"),
@@ -75,25 +75,28 @@ def _crossing(chart: Chart) -> list[Element]:
     return [
         svg("line", x1=mark.x, x2=mark.x, y1=frame.top, y2=frame.floor, class_="crossing-line"),
         svg("path", d=f"M{mark.x} {mark.y}m-6 0l6 -6 6 6 -6 6z", class_="crossing-mark"),
-        _label(text, mark.x, y, dx=dx, dy=dy, anchor=anchor, class_="crossing-text"),
+        label(text, mark.x, y, dx=dx, dy=dy, anchor=anchor, class_="crossing-text"),
     ]
 
 
-def _x_tick(tick: Tick, frame: Frame) -> list[Element]:
+def x_tick(tick: Tick, frame: Frame) -> list[Element]:
+    """A line across the plot at a place of the horizontal axis, and its number."""
     return [
         svg("line", x1=tick.at, x2=tick.at, y1=frame.top, y2=frame.floor, class_="grid"),
-        _label(count_text(tick.value), tick.at, frame.floor, dy=16, anchor="middle", class_="tick"),
+        label(count_text(tick.value), tick.at, frame.floor, dy=16, anchor="middle", class_="tick"),
     ]
 
 
-def _y_tick(tick: Tick, frame: Frame) -> list[Element]:
+def y_tick(tick: Tick, frame: Frame) -> list[Element]:
+    """The same for the memory axis."""
     return [
         svg("line", x1=frame.left, x2=frame.plot_right, y1=tick.at, y2=tick.at, class_="grid"),
-        _label(count_text(tick.value), frame.left, tick.at, dx=-LABEL_GAP, dy=4, anchor="end", class_="tick"),
+        label(count_text(tick.value), frame.left, tick.at, dx=-LABEL_GAP, dy=4, anchor="end", class_="tick"),
     ]
 
 
-def _label(text: str, x: float, y: float, *, anchor: str, class_: str, dx: int = 0, dy: int = 0) -> Element:
+def label(text: str, x: float, y: float, *, anchor: str, class_: str, dx: int = 0, dy: int = 0) -> Element:
+    """A text in the drawing."""
     return svg("text", text, x=x, y=y, dx=dx, dy=dy, text_anchor=anchor, class_=class_)
 
 

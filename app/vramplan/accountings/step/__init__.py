@@ -11,7 +11,8 @@ from vramplan.accountings.step.bands import process_band, reserved_band
 from vramplan.accountings.step.build import MATH, structure
 from vramplan.accountings.step.describe import holdings, terms
 from vramplan.accountings.step.moments import LAST, LOSS, Step, step_of
-from vramplan.ledger import LIKELY, YES, Band, Estimate, Moment, Parameters, verdict
+from vramplan.accountings.step.shares import total
+from vramplan.ledger import LIKELY, YES, Band, Estimate, Moment, Parameters, Term, verdict
 from vramplan.settings import Settings
 
 CONTEXT_IS_BESIDE = True
@@ -41,6 +42,7 @@ def estimate(settings: Settings) -> Estimate:
         settings.context_bytes,
         reserved,
         process,
+        tuple(Term(name, total(kept)) for name, kept in step.shares.host.items() if total(kept)),
     )
 
 

@@ -91,21 +91,23 @@ def _divided(settings: Settings, chosen: Policy, loaded: dict[str, int]) -> tupl
     Source: DeepSpeed 0.19.8, runtime/engine.py, _configure_distributed_model; accelerate 1.15.0, accelerator.py, prepare_model,
     utils/fsdp_utils.py, fsdp2_prepare_model.
     """
+    checkpoint = loaded["weight_size"]
     if settings.sharding == "ddp":
-        return loaded, chosen.autocast, replace(UNDIVIDED, kind="ddp") if settings.replicas > 1 else UNDIVIDED
+        several = replace(UNDIVIDED, kind="ddp", loaded_size=checkpoint)
+        return loaded, chosen.autocast, several if settings.replicas > 1 else UNDIVIDED
     if not settings.divides_states:
         return loaded, chosen.autocast, UNDIVIDED
     place = settings.sharding, settings.sharded_over, settings.offload
     half = dict.fromkeys(loaded, HALF)
     if settings.sharding.startswith("zero"):
-        return half, False, Sharding(*place, **half)
+        return half, False, Sharding(*place, **half, loaded_size=checkpoint)
     if not chosen.autocast:
-        return loaded, False, Sharding(*place, **loaded)
+        return loaded, False, Sharding(*place, **loaded, loaded_size=checkpoint)
     if settings.method == "full":
-        return half, True, Sharding(*place, **dict.fromkeys(loaded, SINGLE))
+        return half, True, Sharding(*place, **dict.fromkeys(loaded, SINGLE), loaded_size=checkpoint)
     stays = settings.sharding == "fsdp2" and settings.method == "qlora"
     kept = loaded if stays else loaded | {"adapter_size": SINGLE}
-    return half, True, Sharding(*place, **kept)
+    return half, True, Sharding(*place, **kept, loaded_size=checkpoint)
 
 
 def _must_be_countable(settings: Settings, chosen: Policy) -> None:

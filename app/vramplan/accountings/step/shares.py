@@ -60,6 +60,19 @@ class Shares:
     host: dict[str, Holdings]
 
 
+def _loading(run: Structure) -> dict[str, Holdings]:
+    """The model in host memory while it is loaded, on its way to the GPU. ZeRO-3 and a quantised base pass it on tensor by tensor.
+
+    Source: transformers 5.24.0, modeling_utils.py, from_pretrained, and integrations/fsdp.py (the first process only, with
+    fsdp_cpu_ram_efficient_loading, which is on); integrations/deepspeed.py (zero.Init).
+    """
+    kind = run.sharding.kind
+    if kind in ("none", "zero3") or run.quantization:
+        return {}
+    where = "in the first process of a machine" if run.sharding.is_fsdp else "in every process"
+    return {"host_loading": _single("the checkpoint", run.sharding.loaded_size * state.parameters(run), where, "all weights", DTYPES[run.sharding.loaded_size])}
+
+
 def total(holdings: Iterable[Holding]) -> int:
     """Bytes of all of them."""
     return sum(holding.bytes for holding in holdings)
@@ -68,10 +81,10 @@ def total(holdings: Iterable[Holding]) -> int:
 def shares_of(run: Structure, *, of_layer: int, of_head: int) -> Shares:
     """The share of one GPU. of_layer, of_head: bytes of the gradients that a layer and the head make, in the type they compute in."""
     if run.sharding.is_zero:
-        return _zero(run, of_layer, of_head)
-    if run.sharding.is_fsdp:
-        return _fsdp(run)
-    return _undivided(run, of_layer, of_head)
+        found = _zero(run, of_layer, of_head)
+    else:
+        found = _fsdp(run) if run.sharding.is_fsdp else _undivided(run, of_layer, of_head)
+    return replace(found, host=found.host | _loading(run))
 
 
 def _undivided(run: Structure, of_layer: int, of_head: int) -> Shares:

@@ -13,7 +13,8 @@ class Sharding:
     """How the states of a run are divided over GPUs.
 
     ways: GPUs that one copy's states are divided over. offload: what is kept in host memory. Sizes: bytes per value of the
-    parameters where they are kept; those of the structure are what its layers compute with.
+    parameters where they are kept; those of the structure are what its layers compute with. loaded_size: those of the checkpoint
+    when it is loaded.
     """
 
     kind: str
@@ -24,6 +25,7 @@ class Sharding:
     embedding_size: int
     head_size: int
     adapter_size: int
+    loaded_size: int
 
     @property
     def is_zero(self) -> bool:
@@ -46,7 +48,7 @@ class Sharding:
         return self.is_fsdp or self.kind == "zero3"
 
 
-UNDIVIDED = Sharding("none", 1, "none", 0, 0, 0, 0, 0)
+UNDIVIDED = Sharding("none", 1, "none", 0, 0, 0, 0, 0, 0)
 """One GPU, or several that know nothing of each other's states."""
 
 
