@@ -341,7 +341,7 @@ FIELDS: tuple[Field, ...] = (
         Choice(
             (
                 Option("none", "None", "everything on the GPU"),
-                Option("optimizer", "Optimizer", "ZeRO: states and gradients in host memory"),
+                Option("optimizer", "Optimizer only", "ZeRO: states and gradients in host memory"),
                 Option("optimizer-and-parameters", "Optimizer and parameters", "ZeRO-3 and FSDP: weights too"),
             )
         ),

@@ -126,7 +126,7 @@ def _must_divide(settings: Settings, chosen: Policy) -> None:
     if settings.offload == "optimizer" and kind.startswith("fsdp"):
         raise NotExpressible("offload", f"{label} moves parameters, gradients and optimizer states together; choose “Optimizer and parameters”, or no offload.")
     if settings.offload == "optimizer-and-parameters" and kind in ("zero1", "zero2"):
-        raise NotExpressible("offload", f"{label} keeps every weight on the GPU; choose “Optimizer”, or ZeRO-3.")
+        raise NotExpressible("offload", f"{label} keeps every weight on the GPU; choose “Optimizer only”, or ZeRO-3.")
     if settings.offload != "none" and not chosen.optimizer.startswith("adamw-f"):
         raise NotExpressible("optimizer", "With offload the optimizer runs on the host, where this one does not; choose AdamW.")
     if chosen.optimizer == "adafactor":
