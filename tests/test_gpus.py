@@ -287,8 +287,17 @@ def test_zero_offloads_masters_gradients_and_states():
 @pytest.mark.parametrize("kind", ["fsdp1", "fsdp2"])
 def test_fsdp_offloads_parameters_and_states_together(kind):
     kept = host(sharding=kind, offload="optimizer-and-parameters")
-    part = ALL // 4
-    assert kept == {"host_parameters": power(4 * part), "host_gradients": power(4 * part), "host_optimizer_states": 8 * part, "host_loading": 4 * ALL}
+    flat = 3 * power(LAYER) + power(2 * TABLE + NORM)  # a part of every layer and one of the root, 4 bytes for each fourth value
+    single = 3 * (2 * power(72 * 64) + 2 * power(24 * 64) + 3 * power(200 * 64) + 2 * power(64)) + power(64) + 2 * power(TABLE)
+    parts = flat if kind == "fsdp1" else single
+    assert kept == {"host_parameters": parts, "host_gradients": parts, "host_optimizer_states": 8 * ALL // 4, "host_loading": 4 * ALL}
+
+
+def test_fsdp_keeps_room_for_gradients_of_frozen_parts_too():
+    changes = {"method": "lora", "base_precision": "bf16", "adapter_targets": "attention", "offload": "optimizer-and-parameters"}
+    kept = host(sharding="fsdp1", **changes)
+    assert kept["host_gradients"] == kept["host_parameters"] > 3 * power(LAYER // 2)
+    assert host(sharding="fsdp2", **changes)["host_gradients"] < kept["host_gradients"] / 4
 
 
 # How many GPUs

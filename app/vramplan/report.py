@@ -419,7 +419,8 @@ def gpu_sentence(drawn: GpuCurve) -> str:
 
 def gpu_floor(drawn: GpuCurve) -> str:
     """What no number of GPUs takes away, with the rows that make it up."""
-    rows = ", ".join(f"{words.term_label('step', term.name).lower()} {gib_text(term.bytes)}" for term in drawn.left[:MOST_LEFT])
+    labels = [(words.term_label("step", term.name), term.bytes) for term in drawn.left[:MOST_LEFT]]
+    rows = ", ".join(f"{label[0].lower()}{label[1:]} {gib_text(size)}" for label, size in labels)
     most = count_text(drawn.points[-1].gpus)
     return f"With {most} GPUs each still holds {gib_text(drawn.floor.peak_bytes)} GiB, at the moment “{drawn.floor.moment.name}”: {rows} GiB."
 

@@ -345,9 +345,11 @@ def _fsdp(run: Structure) -> Shares:
     resident = {"base_weights": _parts(kept, base, KEPT) + _quantized(run, packed, scales), "adapters": _parts(kept, adapters, KEPT)}
     host = {}
     if offloaded:
+        pieces = _pieces(kept, 0 if two else layer_packed)
+        trains = pieces if not two else [(count, size) for count, size, trained in pieces if trained]
         host = {
-            "host_parameters": _pinned("parameters", total(resident["base_weights"]) - scales - (packed if two else 0) + total(resident["adapters"]), KEPT),
-            "host_gradients": _pinned("gradients", gradients, "copied there as they are reduced"),
+            "host_parameters": _pinned_pieces("parameters", pieces, KEPT),
+            "host_gradients": _pinned_pieces("gradients", trains, "copied there as they are reduced"),
             "host_optimizer_states": _single("optimizer states", states, "pageable", "flat", "float32"),
         }
         resident = {"base_weights": _quantized(run, packed if two else 0, scales), "adapters": ()}
@@ -379,6 +381,32 @@ def _fsdp(run: Structure) -> Shares:
         updates=updates,
         host=host,
     )
+
+
+def _pieces(kept: Structure, packed: int) -> list[tuple[int, int, bool]]:
+    """(how many, bytes, whether trained) of this GPU's parts as they lie in host memory: under FSDP one of every layer, of the root
+    and of every adapter, under FSDP2 one of every parameter."""
+    inside, outside = _units(kept)
+    if kept.sharding.kind == "fsdp2":
+        layers = kept.shape.num_layers
+        weights = [(w.count * times, _part(kept, w) // w.count, w) for unit, times in ((inside, layers), (outside, 1)) for w in unit]
+        return [(count, size, kept.trains_base or w.group == "adapters") for count, size, w in weights]
+    found = []
+    for unit, times, also in ((inside, kept.shape.num_layers, packed), (outside, 1, 0)):
+        own = [w for w in unit if w.group != "adapters"]
+        found.append((times, total(_parts(kept, own, KEPT)) + formulas.part_bytes(values=also, size=1, ways=kept.sharding.ways), kept.trains_base))
+        found += [(times * w.count, _part(kept, w) // w.count, True) for w in unit if w.group == "adapters"]
+    return found
+
+
+def _pinned_pieces(name: str, pieces: list[tuple], why: str) -> Holdings:
+    """The same page-locked, each in a block of its own.
+
+    Source: torch 2.13.0, distributed/fsdp/_flat_param.py, init_flat_param_attributes (a gradient for every part, frozen ones too);
+    _fully_shard/_fsdp_param.py, _init_sharded_param (pin_memory), and _fsdp_collectives.py, foreach_reduce.
+    """
+    size = sum(count * formulas.pinned_bytes(size=piece) for count, piece, *_ in pieces)
+    return _single(name, size, f"{why}; page-locked, powers of two", "pinned", "bytes")
 
 
 def _needs_gathering(run: Structure, weights: list[Weight]) -> list[Weight]:
