@@ -13,8 +13,9 @@ CARDS = ("rtx-4090", "rtx-3090", "rtx-5090", "rtx-4080", "rtx-4070", "rtx-3080-1
          "rtx-a5000", "rtx-a6000", "rtx-6000-ada", "t4", "v100-16gb", "v100-32gb", "a10", "a10g", "l4", "l40s", "a100-40gb",
          "a100-80gb", "h100-80gb", "h200", "b200", "rtx-pro-6000-blackwell")
 STACKS = ("trainer-5", "trainer-4.54", "trainer-4.49", "trainer-4.46", "trainer-4.45", "trl-1.15", "trl-1.13", "trl-1.6", "trl-1.5", "trl-0.25",
-          "loop", "fms-4.48", "fms-4.45", "fms-4.48-fast", "fms-4.45-fast")
+          "loop", "fms-4.48", "fms-4.45", "fms-4.48-fast", "fms-4.45-fast", "litgpt-0.5", "litgpt-2024", "litgpt-2023")
 PLAUSIBLE_STACKS = tuple(name for name in STACKS if name.startswith("tr"))
+OWN_CODE = ("litgpt-0.5", "litgpt-2024", "litgpt-2023")  # stacks with model code and losses of their own
 YES_NO = ("true", "false")
 ACCOUNTINGS = ("step", "planning")
 
@@ -36,7 +37,7 @@ CHOICES = {
     "trainable_precision": ("stack", "mixed-bf16", "pure-bf16"),
     "optimizer": ("adamw", "adamw-foreach", "adamw-fused", "adamw-fp32-states", "adamw-8bit", "paged-adamw-32bit",
                   "paged-adamw-8bit", "adafactor", "sgd", "sgd-momentum", "lion"),
-    "loss": ("stack", "logits", "triton", "fused-linear", "chunked", "tiled"),
+    "loss": ("stack", "logits", "triton", "fused-linear", "chunked", "tiled", "split"),
     "layer_kernels": ("stack", "plain", "liger"),
     "checkpointing": ("none", "full"),
     "attention_kernel": ("efficient", "efficient-repeated", "eager"),
@@ -210,10 +211,15 @@ def in_16_bits(chosen):
 
 def countable(chosen):
     """The same with what can be counted: without autocast no grouped heads in float32 for the efficient kernel; logits for an
-    adapter on the head; and another loss where a stack refuses Liger's."""
+    adapter on the head; another loss where a stack refuses Liger's; and the stack's own where it has no other."""
     no_autocast = chosen["autocast"] == "off" or (chosen["autocast"] == "stack" and chosen["stack"] == "loop")
     if chosen["attention_kernel"] == "efficient" and no_autocast and not in_16_bits(chosen):
         chosen = {**chosen, "attention_kernel": "efficient-repeated"}
+    if chosen["stack"] in OWN_CODE:
+        targets = ",".join(name for name in chosen["adapter_targets"].split(",") if name != "embed") or "q"
+        return {**chosen, "loss": "stack", "layer_kernels": "stack", "quantization": "nf4", "adapter_targets": targets}
+    if chosen["loss"] == "split":
+        chosen = {**chosen, "loss": "logits"}
     if chosen["method"] != "full" and "lm_head" in chosen["adapter_targets"] and chosen["loss"] not in ("logits", "triton"):
         return divisible({**chosen, "loss": "logits"})
     if chosen["stack"] == "trl-1.15" and chosen["loss"] == "fused-linear":

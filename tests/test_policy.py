@@ -26,6 +26,12 @@ def fact(stack, name):
     return own[name]["value"] if name in own else fact(own["extends"], name)
 
 
+def name_for(stack, name, method):
+    """What a fact is called for a method: a stack may have one of its own for it."""
+    own = {"full": f"full_{name}", "qlora": f"quantized_{name}"}.get(method)
+    return own if own in stacks()[stack].facts else name
+
+
 # Setting, a value for it, attribute of the policy, what the value means there, and the fact that decides otherwise.
 DECIDED = [
     ("full", "trainable_precision", "mixed-bf16", "trainable_precision", "mixed-bf16", "weight_precision"),
@@ -46,12 +52,13 @@ DECIDED = [
     ("full", "optimizer", "lion", "optimizer", "lion", "adamw"),
 ]
 LEFT_OPEN = {"optimizer": "adamw"}
-MEANT = {"trainable_precision": {"fp32": "mixed-bf16", "bf16": "pure-bf16"}}
+MEANT = {"trainable_precision": {"fp32": "mixed-bf16", "bf16": "pure-bf16"}, "autocast": {"where-float32": True}}
 
 
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize(("method", "setting", "value", "attribute", "meaning", "name"), DECIDED)
 def test_what_is_given_holds_and_what_is_left_open_is_the_stacks(stack, method, setting, value, attribute, meaning, name):
+    name = name_for(stack, name, method)
     given = policy(parse({"stack": stack, "method": method, setting: value}))
     assert getattr(given, attribute) == meaning and name not in given.assumed
     left = policy(parse({"stack": stack, "method": method, setting: LEFT_OPEN.get(setting, "stack")}))
@@ -59,11 +66,19 @@ def test_what_is_given_holds_and_what_is_left_open_is_the_stacks(stack, method, 
     assert getattr(left, attribute) == MEANT.get(attribute, {}).get(decided, decided) and name in left.assumed
 
 
+@pytest.mark.parametrize(("precision", "autocast"), [("fp32", True), ("bf16", False)])
+def test_litgpt_has_autocast_with_float32_weights_and_with_these_alone(precision, autocast):
+    trained = {"fp32": "mixed-bf16", "bf16": "pure-bf16"}[precision]
+    given = {"stack": "litgpt-0.5", "method": "lora", "base_precision": precision, "trainable_precision": trained}
+    assert policy(parse(given)).autocast == autocast
+
+
 @pytest.mark.parametrize("stack", STACKS)
 def test_what_no_setting_can_say_is_the_stacks(stack):
     decided = policy(parse({"stack": stack}))
-    for name in ("logits_release", "outputs_kept", "adapter_kernel", "repeats_heads"):
+    for name in ("logits_release", "adapter_kernel", "repeats_heads", "model_code", "quantized_linear", "quantized_head"):
         assert getattr(decided, name) == fact(stack, name)
+    assert (decided.outputs_kept, decided.lingers) == (fact(stack, "outputs_kept") is not False, fact(stack, "outputs_kept") == "lingering")
     assert decided.reentrant == (fact(stack, "checkpoint_kind") == "reentrant")
 
 

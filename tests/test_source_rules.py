@@ -106,12 +106,12 @@ SUMS = {"quantized_bytes", "weight_bytes", "adapter_bytes", "state_bytes", "para
         "states_bytes", "scratch_bytes"}
 
 
-@pytest.mark.parametrize("name", ["operations", "layer", "head", "state", "sharding"])
+@pytest.mark.parametrize("name", ["operations", "layer", "scores", "litgpt", "head", "state", "sharding"])
 def test_what_the_step_counts_says_which_library_does_so(name):
     """In the docstring of each function, or once for a module that follows one place from top to bottom."""
     path = STEP / f"{name}.py"
     counting = [function for function in public(path) if function.name not in SUMS]
-    assert len(counting) >= 2
+    assert counting
     if "Source" not in (ast.get_docstring(parsed(path)) or ""):
         assert [f.name for f in counting if "Source" not in (ast.get_docstring(f) or "")] == []
     assert [f.name for f in public(path) if not ast.get_docstring(f)] == []

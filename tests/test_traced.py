@@ -120,6 +120,8 @@ OTHER_VALUES = {
     "quantized_base_precision": ("fp32",),
     "checkpoint_kind": ("reentrant",),
     "adapter_kernel": ("fused",),
+    "model_code": ("litgpt",),
+    "quantized_linear": ("lightning-0.42",),
 }
 TRACED_FACTS = [name for name, fact in stacks()["trainer-5"].facts.items() if fact.confidence == "traced"]
 

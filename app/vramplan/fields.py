@@ -428,6 +428,7 @@ FIELDS: tuple[Field, ...] = (
                 Option("fused-linear", "Fused linear (Liger)", "use_liger_kernel, its loss alone"),
                 Option("chunked", "Chunked", "TRL chunked_nll: 256 tokens at a time"),
                 Option("tiled", "Tiled", "TRL from 1.15: tiles of the scores"),
+                Option("split", "Split", "LitGPT, torchtune: a list of chunks of logits"),
             )
         ),
         "Loss",

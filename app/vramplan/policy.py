@@ -9,6 +9,12 @@ from vramplan.stacks import Stack, stacks
 AS_THE_STACK = "stack"
 """The value of a setting that is left to the stack."""
 
+LINGERING = "lingering"
+"""What a loop keeps of its outputs where it keeps them, and their graph, until the next micro-batch has given new ones."""
+
+WHERE_FLOAT32 = "where-float32"
+"""A stack's autocast where it comes with float32 weights, and with these alone."""
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -22,6 +28,7 @@ class Policy:
     loss: str
     logits_release: str
     chunked_release: str
+    split_release: str
     optimizer: str
     reentrant: bool
     outputs_kept: bool
@@ -29,6 +36,10 @@ class Policy:
     mlp_kernel: str
     adapter_kernel: str
     repeats_heads: bool
+    model_code: str
+    quantized_linear: str
+    quantized_head: bool
+    lingers: bool
     assumed: tuple[str, ...]
 
 
@@ -37,7 +48,12 @@ def _decided(
     stack: str, method: str, trainable: str, base: str, preparation: str, loss: str, optimizer: str, autocast: str, kind: str, kernels: str
 ) -> Policy:
     chosen = stacks()[stack]
-    assumed = ["outputs_kept"]
+    assumed = ["model_code", "outputs_kept"]
+
+    def by_method(fact: str) -> str:
+        """The name of the stack's own fact for full training, or for a quantised base, where it has one."""
+        own = {"full": f"full_{fact}", "qlora": f"quantized_{fact}"}.get(method, fact)
+        return own if own in chosen.facts else fact
 
     def decide(setting: str, fact: str) -> str | bool:
         if setting != AS_THE_STACK:
@@ -46,21 +62,23 @@ def _decided(
         return chosen[fact]
 
     half = {"mixed-bf16": "fp32", "pure-bf16": "bf16"}.get(trainable, AS_THE_STACK)
-    adapters = "quantized_adapter_precision" if method == "qlora" else "adapter_precision"
-    trained = decide(half, "weight_precision" if method == "full" else adapters)
+    trained = decide(half, "weight_precision" if method == "full" else by_method("adapter_precision"))
     if method != "full":
-        base = decide(base, "quantized_base_precision" if method == "qlora" else "base_precision")
+        base = decide(base, by_method("base_precision"))
     preparation = decide(preparation, "kbit_preparation") if method == "qlora" else "none"
-    loss = decide(loss, "loss")
+    loss = decide(loss, by_method("loss"))
     if loss in ("logits", "triton"):
         assumed.append("logits_release")
-    if loss == "chunked":
-        assumed.append("chunked_release")
+    if loss in ("chunked", "split"):
+        assumed.append(f"{loss}_release")
     if method != "full":
         assumed.append("adapter_kernel")
+    if method == "qlora":
+        assumed += ["quantized_linear", "quantized_head"]
+    in_float32 = "fp32" in (trained, base)
     kernels = {"plain": "transformers"}.get(kernels, kernels)
     return Policy(
-        autocast=decide(autocast, "autocast") in (True, "on"),
+        autocast=decide(autocast, "autocast") in (True, "on", WHERE_FLOAT32 if in_float32 else True),
         trainable_precision="mixed-bf16" if trained == "fp32" else "pure-bf16",
         base_precision=trained if method == "full" else base,
         adapter_precision=trained,
@@ -68,13 +86,18 @@ def _decided(
         loss=loss,
         logits_release=chosen["logits_release"],
         chunked_release=chosen["chunked_release"],
-        optimizer=decide(AS_THE_STACK if optimizer == "adamw" else optimizer, "adamw"),
+        split_release=chosen["split_release"],
+        optimizer=decide(AS_THE_STACK if optimizer == "adamw" else optimizer, by_method("adamw")),
         reentrant=decide(kind, "checkpoint_kind") == "reentrant",
-        outputs_kept=chosen["outputs_kept"],
+        outputs_kept=chosen["outputs_kept"] in (True, LINGERING),
         norm_kernel=decide(kernels, "norm_kernel"),
         mlp_kernel=decide(kernels, "mlp_kernel"),
         adapter_kernel=chosen["adapter_kernel"],
         repeats_heads=chosen["repeats_heads"],
+        model_code=chosen["model_code"],
+        quantized_linear=chosen["quantized_linear"],
+        quantized_head=chosen["quantized_head"],
+        lingers=chosen["outputs_kept"] == LINGERING,
         assumed=tuple(assumed),
     )
 

@@ -31,6 +31,7 @@ TERM_LABELS = {
     "autocast_copies": "Autocast’s 16-bit copies",
     "logits": "Logits and loss",
     "outputs_kept": "Logits kept by the loop",
+    "left_behind": "Left by the micro-batch before",
     "embedding_gradient": "Gradient of the embedding",
     "dequantization": "Dequantization workspace",
     "inputs": "Batch, positions and mask",
@@ -63,6 +64,7 @@ COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "layer_output",
             "waiting_gradient",
             "hook_gradients",
+            "left_behind",
             "adapter_activations",
             "autocast_copies",
         ),
@@ -126,6 +128,12 @@ DECISIONS = {
     "mlp_kernel": "MLP kernel",
     "adapter_kernel": "adapter kernel",
     "repeats_heads": "repeated heads",
+    "model_code": "model code",
+    "quantized_linear": "quantised linear maps",
+    "quantized_head": "quantised output head",
+    "split_release": "chunks of the logits",
+    "full_loss": "loss",
+    "quantized_adamw": "implementation of AdamW",
 }
 """What each fact of a stack is called."""
 

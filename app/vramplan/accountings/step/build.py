@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from vramplan.accountings.step.head import loss_rows
-from vramplan.accountings.step.structure import HALF, SINGLE, UNDIVIDED, Sharding, Structure
+from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TRANSFORMERS, UNDIVIDED, Sharding, Structure
+from vramplan.architecture import Architecture
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
 from vramplan.policy import Policy, policy, stack_of
@@ -15,11 +16,11 @@ RMS_NORMS = ("rms", "rms-cast")
 Source: liger-kernel 0.8.5, transformers/monkey_patch.py, MODEL_TYPE_TO_APPLY_LIGER_FN; of the decoders with another norm
 only Nemotron is there, without its norm and its MLP."""
 
-TRANSFORMERS = "transformers"
-"""The kernel that is no kernel: the operations as the model writes them."""
-
 MATH = "math"
 """PyTorch's own attention, which no setting names: what is left where no kernel takes the inputs."""
+
+OWN_LOSSES = {LITGPT: {"full": ("logits",), "lora": ("split",), "qlora": ("split",)}}
+"""The losses of model code that brings its own, by method. Source: litgpt 0.4.0, finetune/full.py and finetune/lora.py, fit."""
 
 FEWEST_SORTED_TOKENS = 3_072
 """Tokens up to which the embedding's backward adds rows one by one. Source: torch 2.13.0, ATen/native/cuda/Embedding.cu,
@@ -32,11 +33,12 @@ SIZES = {"bf16": HALF, "fp32": SINGLE}
 def structure(settings: Settings) -> Structure:
     """What decides the tensors of this run. Raises NotExpressible with the setting that cannot be counted."""
     chosen = policy(settings)
-    shape = settings.architecture
+    shape = _as_coded(settings.architecture, chosen)
     prepared = settings.method == "qlora"
     loaded = _loaded_sizes(settings, chosen)
     sizes, autocast, sharding = _divided(settings, chosen, loaded)
-    release = {"logits": chosen.logits_release, "triton": chosen.logits_release, "chunked": chosen.chunked_release}.get(chosen.loss)
+    releases = {"logits": chosen.logits_release, "triton": chosen.logits_release, "chunked": chosen.chunked_release}
+    release = (releases | {"split": chosen.split_release}).get(chosen.loss)
     loss = f"{chosen.loss}-{release}" if release else chosen.loss
     _must_be_countable(settings, chosen)
     fusible = shape.norm in RMS_NORMS
@@ -51,7 +53,7 @@ def structure(settings: Settings) -> Structure:
         dropout=settings.trains_adapters and settings.lora_dropout > 0,
         quantization=settings.quantization if prepared else "",
         compute_is_fp16=settings.half_precision == "fp16",
-        attention=_attention(settings, chosen),
+        attention=_attention(settings, shape, chosen),
         masked=bool(shape.sliding_window) and settings.sequence_length > shape.sliding_window,
         one_row=settings.micro_batch == 1,
         sorts_embedding=settings.method == "full" and tokens > FEWEST_SORTED_TOKENS,
@@ -61,11 +63,31 @@ def structure(settings: Settings) -> Structure:
         mlp_kernel=chosen.mlp_kernel if fusible else TRANSFORMERS,
         adapter_kernel=chosen.adapter_kernel,
         loss=loss,
-        loss_rows=loss_rows(loss=loss, tokens=tokens, vocab_size=shape.vocab_size, hidden_size=shape.hidden_size),
+        loss_rows=loss_rows(
+            loss=loss, tokens=tokens, sequences=settings.micro_batch, vocab_size=shape.vocab_size, hidden_size=shape.hidden_size
+        ),
         outputs_kept=chosen.outputs_kept,
         optimizer=chosen.optimizer,
         accumulates=settings.gradient_accumulation_steps > 1,
         sharding=sharding,
+        model_code=chosen.model_code,
+        quantized_linear=chosen.quantized_linear if prepared else "",
+        quantized_head=prepared and chosen.quantized_head,
+        lingers=chosen.lingers,
+    )
+
+
+def _as_coded(shape: Architecture, chosen: Policy) -> Architecture:
+    """The model as the stack's own code has it. LitGPT never ties the head to the embedding when it fine-tunes, has every
+    activation in one operation and no dropout in the model, and calls heads grouped where there are fewer keys.
+
+    Source: litgpt 0.4.0, model.py, GPT, GptNeoxMLP, CausalSelfAttention; finetune/lora.py and full.py (tie_embeddings is refused).
+    """
+    if chosen.model_code != LITGPT:
+        return shape
+    activation = "fused" if shape.activation == "gelu-new" else shape.activation
+    return replace(
+        shape, tied_embeddings=False, activation=activation, embedding_dropout=False, residual_dropout=False, broadcast_heads=False
     )
 
 
@@ -114,6 +136,20 @@ def _must_be_countable(settings: Settings, chosen: Policy) -> None:
     """Say which setting this accounting has no tensors for."""
     if chosen.loss == "fused-linear" and "fused_linear_refused" in stack_of(settings).facts and stack_of(settings)["fused_linear_refused"]:
         raise NotExpressible("loss", f"{stack_of(settings).label} refuses Liger’s fused loss; choose another loss, or another stack.")
+    own = OWN_LOSSES.get(chosen.model_code, {}).get(settings.method)
+    label = stack_of(settings).label
+    if own and chosen.loss not in own:
+        raise NotExpressible("loss", f"{label} has losses of its own; leave the loss to the stack, or choose another stack.")
+    if not own and chosen.loss == "split":
+        raise NotExpressible("loss", f"{label} does not keep logits in a list of chunks; choose another loss, or another stack.")
+    if own and settings.method == "qlora" and not settings.quantization.startswith("nf4"):
+        raise NotExpressible("quantization", f"{label} is counted with NF4 alone; choose that, or another stack.")
+    if own and settings.divides_states:
+        raise NotExpressible("sharding", f"{label} is counted on one GPU or as copies; choose no sharding, or another stack.")
+    if own and settings.layer_kernels != "stack":
+        raise NotExpressible("layer_kernels", f"{label} has kernels of its own; leave them to the stack, or choose another stack.")
+    if own and settings.trains_adapters and "embed" in settings.targets:
+        raise NotExpressible("adapter_targets", f"{label} puts no adapter on the embedding; leave embed out, or choose another stack.")
     if chosen.loss in ("fused-linear", "chunked", "tiled") and settings.trains_adapters and "lm_head" in settings.targets:
         raise NotExpressible("adapter_targets", "An adapter on lm_head needs the logits themselves; choose the loss “Logits kept”, or leave lm_head out.")
     if settings.divides_states:
@@ -144,17 +180,16 @@ def _label(name: str, value: str) -> str:
     return next(option.label for option in BY_NAME[name].kind.options if option.value == value)
 
 
-def _attention(settings: Settings, chosen: Policy) -> str:
+def _attention(settings: Settings, shape: Architecture, chosen: Policy) -> str:
     """The kernel a run ends up with. Without autocast, float32 queries rule out FlashAttention, and grouped heads the
     memory-efficient kernel, so that PyTorch's own is left. Scores that distances are added to are always written out.
 
     Source: torch 2.13.0, ATen/native/transformers/cuda/sdp_utils.cpp, use_flash_attention, use_mem_efficient_attention;
-    transformers 5.24.0, models/bloom/modeling_bloom.py, BloomAttention.
+    transformers 5.24.0, models/bloom/modeling_bloom.py, BloomAttention; litgpt 0.5.13, model.py, CausalSelfAttention (soft-cap).
     """
-    shape = settings.architecture
-    if shape.alibi:
+    if shape.alibi or settings.attention_kernel == "eager":
         return "eager"
-    if settings.attention_kernel == "eager":
+    if shape.attention_softcap and chosen.model_code != TRANSFORMERS:
         return "eager"
     if shape.broadcast_heads:
         return MATH

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vramplan.accountings.step.structure import Structure
+from vramplan.accountings.step.structure import LITGPT, Structure
 
 TRACED, MEASURED, READ = "traced", "measured", "read"
 """A recorded trace notices; a recorded run on a GPU notices; only read in code."""
@@ -22,6 +22,11 @@ class Constant:
 
 def _always(run: Structure) -> bool:
     return True
+
+
+def _only_some_heads(run: Structure) -> bool:
+    adapted = run.targets & {"q", "k", "v"}
+    return run.adapter_kernel == LITGPT and 0 < len(adapted) < len("qkv")
 
 
 def _loss(*names: str) -> Callable[[Structure], bool]:
@@ -46,6 +51,10 @@ CONSTANTS = (
     Constant("vramplan.accountings.step.moments", "CUBLAS_HANDLES", "cuBLAS handles", MEASURED, _always),
     Constant("vramplan.accountings.step.operations", "MASK_SIZE", "bytes of a dropout mask", MEASURED, lambda run: run.dropout),
     Constant("vramplan.accountings.step.operations", "SOFTMAX_PRODUCTS", "product inside softmax’s backward", MEASURED, lambda run: run.attention == "eager"),
+    Constant("vramplan.accountings.step.operations", "INDEX_SIZE", "index of an adapter’s places", MEASURED, _only_some_heads),
+    Constant("vramplan.accountings.step.operations", "WIDEST_FLASH_HEAD", "widest head of FlashAttention’s backward", MEASURED, lambda run: run.model_code == LITGPT),
+    Constant("vramplan.accountings.step.litgpt", "CHUNK_POSITIONS", "positions of a chunk of the head", MEASURED, lambda run: run.loss.endswith(LITGPT)),
+    Constant("vramplan.accountings.step.litgpt", "GRADIENTS_AT_ONCE", "gradients of a chunk of the loss", MEASURED, lambda run: run.loss.endswith(LITGPT)),
     Constant("vramplan.accountings.step.head", "COPIES_PER_CHUNK", "copies of the scores in a recomputed chunk", TRACED, _loss("chunked")),
     Constant("vramplan.accountings.step.head", "CHUNK_ROWS", "rows of a chunk of the loss", TRACED, _loss("chunked")),
     Constant("vramplan.accountings.step.head", "TILE_ROWS", "rows of a tile of the loss", READ, _loss("tiled")),

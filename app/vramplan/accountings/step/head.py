@@ -5,8 +5,10 @@ Source of the order: transformers 5.24.0, models/llama/modeling_llama.py, LlamaF
 
 from collections.abc import Callable
 
+from vramplan.accountings.step import litgpt
 from vramplan.accountings.step.layer import residual_size
-from vramplan.accountings.step.operations import adapter, cast, linear, norm, softcap
+from vramplan.accountings.step.operations import cast, norm
+from vramplan.accountings.step.scores import scores as scores_of
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.accountings.step.tape import FIXED, TOKENS, Operation, Tape, Tensor
 
@@ -34,7 +36,7 @@ def head_and_loss(run: Structure) -> Tape:
     return tape
 
 
-def loss_rows(*, loss: str, tokens: int, vocab_size: int, hidden_size: int) -> int:
+def loss_rows(*, loss: str, tokens: int, sequences: int, vocab_size: int, hidden_size: int) -> int:
     """Tokens that a chunk of the loss holds, 0 where the loss is not chunked.
 
     Source: liger-kernel 0.8.5, ops/fused_linear_cross_entropy.py, fused_linear_cross_entropy_forward: as many rows as
@@ -46,16 +48,11 @@ def loss_rows(*, loss: str, tokens: int, vocab_size: int, hidden_size: int) -> i
         return min(1 << (rows - 1).bit_length(), tokens)
     if loss == "tiled":
         return min(TILE_ROWS, tokens)
+    if loss == "split-litgpt":
+        return min(litgpt.CHUNK_POSITIONS * sequences, tokens)
+    if loss == "logits-litgpt":
+        return min(litgpt.CHUNK_POSITIONS, tokens)
     return min(CHUNK_ROWS, tokens) if loss.startswith("chunked") else 0
-
-
-def _logits(tape: Tape, run: Structure, x: Tensor) -> Tensor:
-    """Scores for every token of the vocabulary, (B, S, V)."""
-    sizes = (run.shape.hidden_size, run.shape.vocab_size)
-    result = linear(tape, run, x, sizes, "head", weight_size=run.head_size, trained=run.trains_base)
-    if "lm_head" in run.targets:
-        result = adapter(tape, run, x, result, sizes, "head", quantized=False)
-    return softcap(tape, result, "logits") if run.shape.logit_softcap else result
 
 
 def _cross_entropy(tape: Tape, scores: Tensor, in_use: tuple[Tensor, ...]) -> None:
@@ -77,7 +74,7 @@ def _with_logits(
     """A loss that has all logits at once, counted as one release shifts and keeps them."""
 
     def loss(tape: Tape, run: Structure, x: Tensor) -> None:
-        in_half = _logits(tape, run, x)
+        in_half = scores_of(tape, run, x)
         scores = cast(tape, in_half, SINGLE, "logits in float32")
         in_half.held = shifts != LOGITS
         scores.held = scores.held or shifts == LOGITS
@@ -178,6 +175,8 @@ LOSSES: dict[str, Callable[[Tape, Structure, Tensor], None]] = {
     "triton-4.49": _with_logits(_in_place_cross_entropy, LABELS),
     "triton-4.46": _with_logits(_in_place_cross_entropy, LOGITS_KEPT),
     "triton-4.45": _with_logits(_in_place_cross_entropy, LOGITS),
+    "logits-litgpt": litgpt.all_logits,
+    "split-litgpt": litgpt.head_in_chunks,
     "fused-linear": _fused_linear,
     "chunked-1.6": _chunked(_head_in_float32),
     "chunked-1.13": _chunked(_head_as_hidden_states),

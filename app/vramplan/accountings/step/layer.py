@@ -5,6 +5,7 @@ from vramplan.accountings.step.kernels import fused_gate, rotate_in_place
 from vramplan.accountings.step.operations import (
     activate,
     add,
+    cast,
     dropout,
     eager_attention,
     fused_attention,
@@ -14,7 +15,7 @@ from vramplan.accountings.step.operations import (
     projection,
     scale,
 )
-from vramplan.accountings.step.structure import HALF, SINGLE, Structure
+from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, Structure
 from vramplan.accountings.step.tape import Tape, Tensor
 
 
@@ -90,7 +91,7 @@ def _block_output(tape: Tape, run: Structure, x: Tensor, block: str) -> Tensor:
 
 def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     shape = run.shape
-    query, key, value = _fused_heads(tape, run, x) if run.shape.fused_projections else _separate_heads(tape, run, x)
+    query, key, value = _fused_heads(tape, run, x) if run.fuses_heads else _separate_heads(tape, run, x)
     if shape.query_key_norms:
         query = norm(tape, run, query, shape.head_dim, "query norm", weight_size=run.norm_size, rows=shape.num_attention_heads)
         key = norm(tape, run, key, shape.head_dim, "key norm", weight_size=run.norm_size, rows=shape.num_kv_heads)
@@ -98,7 +99,8 @@ def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
         query = norm(tape, run, query, query.width, "query norm", weight_size=run.norm_size)
         key = norm(tape, run, key, key.width, "key norm", weight_size=run.norm_size)
     if not (shape.learned_positions or shape.alibi):
-        query, key = _rotate(tape, run, query, "queries"), _rotate(tape, run, key, "keys")
+        rotate = _rotate_in_float32 if run.model_code == LITGPT else _rotate
+        query, key = rotate(tape, run, query, "queries"), rotate(tape, run, key, "keys")
     attention = {"eager": eager_attention, "math": math_attention}.get(run.attention, fused_attention)
     output = projection(tape, run, attention(tape, run, query, key, value), ("o",))
     tape.operations[-1].reads += (x, query, key, value)
@@ -130,6 +132,18 @@ def _rotate(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
     straight = tape.add("rotate", (x,), Tensor(f"{name} times cosine", x.width, size))
     turned = tape.add("rotate", (turned,), Tensor(f"{name} times sine", x.width, size))
     return add(tape, straight, turned, name)
+
+
+def _rotate_in_float32(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
+    """Rotary positions with float32 cos and sin, put together with what is not turned in a new tensor.
+
+    Source: litgpt 0.4.0, model.py, apply_rope, CausalSelfAttention.forward; GPT.max_seq_length makes cos and sin anew.
+    """
+    turned = tape.add("rotate half", (x,), Tensor(f"{name}, halves swapped", x.width, x.itemsize))
+    straight = tape.add("rotate", (x,), Tensor(f"{name} times cosine", x.width, SINGLE))
+    turned = tape.add("rotate", (turned,), Tensor(f"{name} times sine", x.width, SINGLE))
+    turned = cast(tape, add(tape, straight, turned, f"{name} in float32"), x.itemsize, f"{name}, turned")
+    return tape.add("cat", (turned,), Tensor(name, x.width, x.itemsize), shares=True)
 
 
 def _mlp(tape: Tape, run: Structure, x: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from vramplan.accountings.step import state, walks
 from vramplan.accountings.step.layer import normed_size, residual_size
 from vramplan.accountings.step.operations import dropout, norm
 from vramplan.accountings.step.shares import shares_of, total
-from vramplan.accountings.step.structure import HALF, SINGLE, Structure
+from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, Structure
 from vramplan.accountings.step.tape import FIXED, Alive, Amount, Tape, Tensor
 from vramplan.accountings.step.walks import Points, covers, head_walks, layer_walks
 from vramplan.constants import CUBLAS_HANDLES, CUBLAS_WORKSPACE_BYTES
@@ -106,6 +106,7 @@ class Step:
         self.first_saves_less = self._first_layer_saves_less()
         self.of_embedding = self._of_embedding()
         self.outputs_kept = self._outputs_kept()
+        self.left_behind = self._left_behind()
         self.instants = self._instants()
         self.peaks = _undominated(self.instants)
         self.by_transient = [_undominated([i for i in self.instants if i.moment == moment]) for moment in (LOSS, LAST)]
@@ -148,7 +149,9 @@ class Step:
 
     def forward(self, resident, layer: int, *, accumulating: bool) -> list[Instant]:
         """The instants of one layer's forward pass; layers are numbered from 0."""
-        held = (*resident, ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer)), *self.at_place("forward"))
+        before = (*self.left_behind, *self.outputs_kept) if self.run.lingers else ()
+        saved, copies = ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer))
+        held = (*resident, *before, saved, copies, *self.at_place("forward"))
         return _at(_named(FORWARD, accumulating), held, self.layer.forward, "layer forward")
 
     def loss(self, resident, *, accumulating: bool) -> list[Instant]:
@@ -156,7 +159,7 @@ class Step:
         moment, walk = _named(LOSS, accumulating), _named("head backward", accumulating)
         held = (*resident, ("saved_activations", self.saved()))
         return [
-            *_at(moment, (*held, ("autocast_copies", self.autocast_copies), *self.at_place("loss")), self.head.forward, "head forward"),
+            *_at(moment, (*held, *self.left_behind, ("autocast_copies", self.autocast_copies), *self.at_place("loss")), self.head.forward, "head forward"),
             *_at(moment, (*held, *self.outputs_kept, *self.at_place("loss_backward")), self.head.adding if accumulating else self.head.backward, walk),
         ]
 
@@ -273,10 +276,22 @@ class Step:
     def _outputs_kept(self) -> tuple[tuple[str, Amount], ...]:
         """Logits that a training loop keeps through its backward pass."""
         run = self.run
+        if run.outputs_kept and run.loss.endswith(LITGPT):
+            return (("outputs_kept", (0, SINGLE * run.shape.vocab_size, 0, 0)),)
         if not run.outputs_kept or not run.loss.startswith(("logits", "triton")):
             return ()
         size = SINGLE if run.loss.endswith("4.45") or (run.head_size == SINGLE and not run.autocast) else HALF
         return (("outputs_kept", (0, size * run.shape.vocab_size, 0, 0)),)
+
+    def _left_behind(self) -> tuple[tuple[str, Amount], ...]:
+        """What the micro-batch before has left, where the loop's variables keep its graph until the next loss is there:
+        tensors that are attributes, which no backward pass lets go.
+
+        Source: litgpt 0.4.0, finetune/lora.py, fit (loss, logits); bitsandbytes 0.42.0, autograd/_functions.py, MatMul4Bit.
+        """
+        if not self.run.lingers:
+            return ()
+        return (("left_behind", times(self.run.shape.num_layers, self.layer.tape.escaped())),)
 
     def end(self, resident, *, accumulating: bool) -> Instant:
         """The gradient of the embedding, on top of all others, and of the gradient of its output.
@@ -302,7 +317,8 @@ class Step:
     def update(self) -> Instant:
         """The optimizer step."""
         rows = max(self.shares.updates, key=lambda each: sum(size for _, size in each))
-        held = (*self.resident, *((name, _fixed(size)) for name, size in rows))
+        before = (*self.left_behind, *self.outputs_kept) if self.run.lingers else ()
+        held = (*self.resident, *before, *((name, _fixed(size)) for name, size in rows))
         return Instant(STEP, held, _total(held))
 
     def resting(self, moment: str, tokens: int, sequence_length: int) -> int:

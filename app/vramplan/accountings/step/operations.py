@@ -5,7 +5,7 @@ Widths are elements per token. Names say what a tensor is to a reader of the led
 
 from vramplan.constants import INT8_BYTES
 from vramplan.accountings.step.kernels import fused_norm
-from vramplan.accountings.step.structure import HALF, SINGLE, Structure
+from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, Structure
 from vramplan.accountings.step.tape import FIXED, PAIRS, TOKENS, Tape, Tensor
 
 SOFTMAX_PRODUCTS = 1
@@ -14,6 +14,13 @@ Source: torch 2.13.0, ATen/native/cuda/SoftMax.cu, softmax_backward_cuda_out."""
 
 MASK_SIZE = 1
 """Bytes per value of a dropout mask: bool. Source: torch 2.13.0, native_dropout."""
+
+INDEX_SIZE = 8
+"""Bytes per value of an index: int64. Source: torch 2.13.0, Tensor.index_copy."""
+
+WIDEST_FLASH_HEAD = 192
+"""Widest head whose backward pass FlashAttention takes on every card from Ampere on. Source: torch 2.13.0,
+ATen/native/transformers/cuda/sdp_utils.cpp, check_requires_grad_and_head_dim_gt192_constraints_on_sm86_89_or_120."""
 
 
 def cast(tape: Tape, x: Tensor, size: int, name: str = "") -> Tensor:
@@ -96,7 +103,9 @@ def norm(tape: Tape, run: Structure, x: Tensor, width: int, name: str, *, weight
     """The model's kind of norm over `width` values; `rows` of them per token. Source: see each kind."""
     if run.shape.norm not in ("rms", "rms-cast"):
         return LAYER_NORMS[run.shape.norm](tape, run, x, name, rows=rows)
-    if run.norm_kernel != "transformers":
+    if run.norm_kernel == "as-given":
+        return _root_mean_square_as_given(tape, run, x, width, name, weight_size=weight_size, rows=rows)
+    if run.norm_kernel not in ("transformers", "cast-first", "float32-weight"):
         return fused_norm(tape, run, x, name, rows=rows)
     return _root_mean_square(tape, run, x, width, name, weight_size=weight_size, rows=rows)
 
@@ -104,6 +113,7 @@ def norm(tape: Tape, run: Structure, x: Tensor, width: int, name: str, *, weight
 def _root_mean_square(tape: Tape, run: Structure, x: Tensor, width: int, name: str, *, weight_size: int, rows: int) -> Tensor:
     """RMSNorm. Source: transformers 5.24.0, models/llama/modeling_llama.py, LlamaRMSNorm.forward; where its weight is applied
     in float32 models/gemma2/modeling_gemma2.py, Gemma2RMSNorm.forward; models/olmo2/modeling_olmo2.py, Olmo2RMSNorm.forward.
+    LitGPT has one for all models, source: litgpt 0.4.0 (cast first) and 0.5.0 (weight in float32), model.py, RMSNorm.forward.
     """
     full = rows * width
     x32 = cast(tape, x, SINGLE, f"{name}: input in float32")
@@ -113,11 +123,27 @@ def _root_mean_square(tape: Tape, run: Structure, x: Tensor, width: int, name: s
     normed = tape.add(
         "norm", (x32, inverse), Tensor(f"{name}: normalised", full, SINGLE), saves=(x32, inverse), scratch=((TOKENS, full * SINGLE),)
     )
-    if run.shape.weighs_in_float32:
+    if {"cast-first": False, "float32-weight": True}.get(run.norm_kernel, run.shape.weighs_in_float32):
         return _weighted_in_float32(tape, run, normed, x.itemsize, name)
     normed = cast(tape, normed, x.itemsize, f"{name}: normalised")
     output = Tensor(f"{name}: output", full, max(x.itemsize, weight_size))
     scratch = ((TOKENS, full * output.itemsize),) if run.trains_base else ()
+    return tape.add("norm weight", (normed,), output, saves=(normed,) if run.trains_base else (), scratch=scratch)
+
+
+def _root_mean_square_as_given(
+    tape: Tape, run: Structure, x: Tensor, width: int, name: str, *, weight_size: int, rows: int
+) -> Tensor:
+    """RMSNorm in the type that comes in. Source: lit-gpt (2023), lit_gpt/rmsnorm.py, RMSNorm.forward."""
+    full = (TOKENS, rows * width * x.itemsize)
+    square = tape.add("norm square", (x,), Tensor(f"{name}: square", rows * width, x.itemsize), saves=(x,), scratch=(full, full))
+    inverse = Tensor(f"{name}: inverse root mean square", rows, x.itemsize)
+    tape.add("norm mean", (square,), inverse, saves=(inverse,))
+    normed = tape.add(
+        "norm", (x, inverse), Tensor(f"{name}: normalised", rows * width, x.itemsize), saves=(x, inverse), scratch=(full,)
+    )
+    output = Tensor(f"{name}: output", rows * width, max(x.itemsize, weight_size))
+    scratch = ((TOKENS, output.bytes),) if run.trains_base else ()
     return tape.add("norm weight", (normed,), output, saves=(normed,) if run.trains_base else (), scratch=scratch)
 
 
@@ -198,13 +224,15 @@ def linear(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: 
 def quantized_linear(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: str) -> Tensor:
     """x times a quantised weight, expanded to 16 bits while it is used, forward and backward; the output has x's type.
 
-    Source: bitsandbytes 0.49.0, nn/modules.py, Linear4bit.forward; autograd/_functions.py, MatMul4Bit.
+    Up to 0.42 it keeps its input as an attribute, though it does not need it. Source: bitsandbytes 0.49.0 and 0.42.0,
+    nn/modules.py, Linear4bit.forward; autograd/_functions.py, MatMul4Bit.
     """
     width_in, width_out = sizes
-    expanded = ((FIXED, HALF * width_in * width_out),)
+    expanded = ((FIXED, run.expanded_bytes(width_in * width_out)),)
     half = cast(tape, x, HALF, f"{name}: 16-bit input")
     output = Tensor(f"{name}: output", width_out, HALF)
-    tape.add(name, (half,), output, scratch=expanded, forward_scratch=expanded)
+    keeps = run.keeps_quantized_inputs
+    tape.add(name, (half,), output, saves=(half,) if keeps else (), scratch=expanded, forward_scratch=expanded, escapes=keeps)
     return cast(tape, output, x.itemsize, f"{name}: output")
 
 
@@ -246,6 +274,39 @@ def adapter(tape: Tape, run: Structure, x: Tensor, result: Tensor, sizes: tuple[
     return cast(tape, total, result.itemsize, f"{name}: result")
 
 
+def own_adapter(tape: Tape, run: Structure, x: Tensor, result: Tensor, names: tuple[str, ...]) -> Tensor:
+    """The low-rank pair beside a linear map as LitGPT has it: its weights have the type of the model, so the input is not
+    copied. Where only parts of a fused map are adapted, the update is copied between zeros, and kept.
+
+    Source: litgpt 0.4.0, lora.py, LoRALinear.forward, LoRAQKVLinear.forward, zero_pad; torch 2.13.0, IndexCopyBackward0.
+    """
+    name, given = "+".join(names), (x,)
+    width_in, inner_width, width_out = run.adapter_sizes(names)
+    outer = adapter_output(tape, run, x, (width_in, inner_width, width_out), name)
+    if width_out != result.width:
+        places = Tensor(f"{name} adapter: places", width_out, INDEX_SIZE, FIXED)
+        padded = Tensor(f"{name} adapter: output between zeros", result.width, outer.itemsize)
+        outer = tape.add("index_copy", (outer,), padded, saves=(outer, places))
+    return add(tape, result, scale(tape, outer, f"{name} adapter: scaled output"), f"{name}: result", reads=given)
+
+
+def adapter_output(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int, int], name: str) -> Tensor:
+    """B(A(dropout(x))) of an own adapter with (in, inner, out). Source: as own_adapter."""
+    width_in, inner_width, width_out = sizes
+    inner = adapter_input(tape, run, x, (width_in, inner_width), name)
+    copies = run.autocast and run.adapter_size == SINGLE
+    return _adapter_half(tape, run, inner, (inner_width, width_out), f"{name} adapter B", copies=copies, rows=run.rank)
+
+
+def adapter_input(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: str) -> Tensor:
+    """A(dropout(x)) of an own adapter with (in, inner). Source: as own_adapter."""
+    if run.dropout:
+        x = dropout(tape, x, f"{name} adapter")
+    x = cast(tape, x, HALF if run.autocast else run.adapter_size, f"{name} adapter: 16-bit input")
+    copies = run.autocast and run.adapter_size == SINGLE
+    return _adapter_half(tape, run, x, sizes, f"{name} adapter A", copies=copies)
+
+
 def dropout(tape: Tape, x: Tensor, name: str, *, keeps_input: bool = False) -> Tensor:
     """x with some values dropped: a mask is kept, or by a fused adapter the input in its place.
 
@@ -255,8 +316,11 @@ def dropout(tape: Tape, x: Tensor, name: str, *, keeps_input: bool = False) -> T
     return tape.add("dropout", (x,), Tensor(f"{name}: dropped input", x.width, x.itemsize), saves=(kept,))
 
 
-def _adapter_half(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: str, *, copies: bool) -> Tensor:
-    values = sizes[0] * sizes[1]
+def _adapter_half(
+    tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: str, *, copies: bool, rows: int = 0
+) -> Tensor:
+    """One half of the pair; `rows` of its weight where these are fewer than the inputs."""
+    values = (rows or sizes[0]) * sizes[1]
     weight = (Tensor(f"{name}: 16-bit weight", values, HALF, FIXED),) if copies else ()
     output = Tensor(f"{name}: output", sizes[1], x.itemsize)
     gradient_scratch = HALF * values if copies else 0
@@ -282,6 +346,8 @@ def projection(tape: Tape, run: Structure, x: Tensor, names: tuple[str, ...]) ->
         result = linear(tape, run, x, widths, name, weight_size=run.weight_size, trained=run.trains_base)
     if run.targets.isdisjoint(names):
         return result
+    if run.adapter_kernel == LITGPT:
+        return own_adapter(tape, run, x, result, names)
     return adapter(tape, run, x, result, widths, name, quantized=bool(run.quantization))
 
 
@@ -297,7 +363,8 @@ def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
 
     Source: torch 2.13.0, _scaled_dot_product_flash_attention and its backward; transformers 5.24.0,
     integrations/sdpa_attention.py, sdpa_attention_forward (heads are repeated where the kernel needs as many of each).
-    Its output has the layout of the queries: where these were put together from two parts, head by head, it is copied.
+    Its output has the layout of the queries: where these were put together from two parts, head by head, it is copied; in LitGPT
+    they always are (litgpt 0.4.0, model.py, CausalSelfAttention.forward), unless the memory-efficient kernel takes them.
     Not counted: what the backward kernel itself allocates.
     """
     if run.attention == "efficient-repeated" or run.masked:
@@ -307,7 +374,10 @@ def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
     output = Tensor("attention output", run.shape.query_width, query.itemsize)
     sums = Tensor("attention log-sum-exp", run.shape.num_attention_heads, SINGLE)
     tape.add("attention", (query, key, value), output, saves=(query, key, value, output, sums))
-    if not run.shape.partial_rotary or run.masked or run.attention != "efficient":
+    head_by_head = run.shape.partial_rotary and not run.masked and run.attention == "efficient"
+    if run.model_code == LITGPT:
+        head_by_head = run.shape.head_dim <= WIDEST_FLASH_HEAD
+    if not head_by_head:
         return output
     return tape.add("contiguous", (output,), Tensor("attention output, token by token", output.width, output.itemsize), shares=True)
 

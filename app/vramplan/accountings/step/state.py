@@ -58,7 +58,7 @@ def base_weights(run: Structure) -> tuple[Weight, ...]:
     rows.append(Weight("embedding", 1, shape.vocab_size, hidden, run.embedding_size, "embedding"))
     if shape.learned_positions:
         rows.append(Weight("positions", 1, shape.learned_positions, hidden, run.embedding_size, "embedding"))
-    if not shape.tied_embeddings:
+    if not shape.tied_embeddings and not run.quantized_head:
         rows.append(Weight("head", 1, shape.vocab_size, hidden, run.head_size, "head"))
     return tuple(rows)
 
@@ -86,37 +86,33 @@ def _norms(run: Structure) -> list[Weight]:
 
 def quantized_bytes(run: Structure) -> int:
     """Bytes of the quantised linear weights with their scales; 0 unless the base is quantised."""
-    if not run.quantization:
-        return 0
-    return run.shape.num_layers * sum(
-        whole_bytes_up(QUANTIZED[run.quantization](values=into * out, inputs=into, outputs=out))
-        for into, out in run.projection_sizes.values()
+    return sum(
+        count * whole_bytes_up(QUANTIZED[run.quantization](values=into * out, inputs=into, outputs=out))
+        for count, into, out in _quantized_weights(run)
     )
+
+
+def _quantized_weights(run: Structure) -> list[tuple[int, int, int]]:
+    """(how many, in, out) of every quantised linear map."""
+    if not run.quantization:
+        return []
+    of_layers = [(run.shape.num_layers, into, out) for into, out in run.projection_sizes.values()]
+    return of_layers + ([(1, run.shape.hidden_size, run.shape.vocab_size)] if run.quantized_head else [])
 
 
 @lru_cache(maxsize=WEIGHTS_KEPT)
 def adapter_weights(run: Structure) -> tuple[Weight, ...]:
-    """The low-rank pairs A (r, in) and B (out, r) of every target. Source: peft 0.21.2, tuners/lora/layer.py."""
+    """The low-rank pairs A (inner, in) and B (out, r) of every target; a fused map gets one. Source: Structure.adapter_sizes."""
     shape, layers, rank = run.shape, run.shape.num_layers, run.rank
-    pairs = [(name, layers, *sizes) for name, sizes in _adapted_sizes(run)]
-    wide = (shape.hidden_size, shape.vocab_size)
-    pairs += [("lm_head", 1, *wide)] if "lm_head" in run.targets else []
-    pairs += [("embed", 1, *reversed(wide))] if "embed" in run.targets else []
+    adapted = [names for names in run.projection_groups if not run.targets.isdisjoint(names)]
+    pairs = [("+".join(names), layers, *run.adapter_sizes(names)) for names in adapted]
+    pairs += [("lm_head", 1, shape.hidden_size, rank, shape.vocab_size)] if "lm_head" in run.targets else []
+    pairs += [("embed", 1, shape.vocab_size, rank, shape.hidden_size)] if "embed" in run.targets else []
     return tuple(
         Weight(f"{name} adapter {half}", count, rows, columns, run.adapter_size, "adapters")
-        for name, count, into, out in pairs
-        for half, rows, columns in (("A", rank, into), ("B", out, rank))
+        for name, count, into, inner, out in pairs
+        for half, rows, columns in (("A", inner, into), ("B", out, rank))
     )
-
-
-def _adapted_sizes(run: Structure) -> list[tuple[str, tuple[int, int]]]:
-    """(name, (in, out)) of every adapted linear map; a fused map gets one adapter."""
-    sizes = run.projection_sizes
-    return [
-        ("+".join(names), (sizes[names[0]][0], sum(sizes[name][1] for name in names)))
-        for names in run.projection_groups
-        if not run.targets.isdisjoint(names)
-    ]
 
 
 def weight_bytes(run: Structure) -> int:
@@ -142,7 +138,7 @@ def autocast_bytes(run: Structure) -> int:
 
 def parameters(run: Structure) -> int:
     """Parameters of the base model, quantised ones included."""
-    quantized = sum(into * out for into, out in run.projection_sizes.values()) * run.shape.num_layers if run.quantization else 0
+    quantized = sum(count * into * out for count, into, out in _quantized_weights(run))
     return quantized + sum(weight.count * weight.values for weight in base_weights(run))
 
 

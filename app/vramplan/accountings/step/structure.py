@@ -7,6 +7,9 @@ from vramplan.architecture import Architecture
 HALF, SINGLE = 2, 4
 """Bytes per value of the 16-bit types, and of float32 (IEEE 754)."""
 
+TRANSFORMERS, LITGPT, TORCHTUNE = "transformers", "litgpt", "torchtune"
+"""Whose model code runs."""
+
 
 @dataclass(frozen=True)
 class Sharding:
@@ -60,6 +63,8 @@ class Structure:
     quantization: empty, or how the layers' linear weights are stored. compute_is_fp16: the 16-bit type is float16.
     masked: attention gets a mask. one_row: the micro-batch is one sequence. sorts_embedding: enough tokens
     for the embedding's backward to sort them first. loss_rows: tokens of one chunk of the loss, where it has chunks.
+    model_code: whose model code runs. quantized_linear: whose quantised linear map. quantized_head: the output head is quantised too. lingers:
+    variables of the training loop keep what the micro-batch before has left until the new loss is there.
     """
 
     shape: Architecture
@@ -90,6 +95,10 @@ class Structure:
     optimizer: str
     accumulates: bool
     sharding: Sharding
+    model_code: str
+    quantized_linear: str
+    quantized_head: bool
+    lingers: bool
 
     @property
     def projection_sizes(self) -> dict[str, tuple[int, int]]:
@@ -101,13 +110,45 @@ class Structure:
         return sizes | gate | {"up": (hidden, inner), "down": (inner, hidden)}
 
     @property
+    def keeps_quantized_inputs(self) -> bool:
+        """Whether a quantised linear map keeps its input. Source: bitsandbytes 0.42.0, autograd/_functions.py, MatMul4Bit."""
+        return self.quantized_linear.endswith("0.42")
+
+    def expanded_bytes(self, values: int) -> int:
+        """Bytes of a quantised weight while it is expanded. Where it was quantised from float16, it becomes that first, and then
+        the type it is multiplied in.
+
+        Source: lightning 2.6.6, fabric/plugins/precision/bitsandbytes.py, _Linear4bit.quantize; bitsandbytes 0.42.0,
+        autograd/_functions.py, MatMul4Bit: dequantize_4bit(...).to(A.dtype).
+        """
+        through_float16 = self.quantized_linear.startswith("lightning") and not self.compute_is_fp16
+        return (2 if through_float16 else 1) * HALF * values
+
+    @property
+    def fuses_heads(self) -> bool:
+        """Whether query, key and value are one map: in LitGPT always, source: litgpt 0.4.0, model.py, CausalSelfAttention."""
+        return self.model_code == LITGPT or (self.model_code == TRANSFORMERS and self.shape.fused_projections)
+
+    @property
     def fuses_gate_up(self) -> bool:
         """Whether gate and up are one map."""
-        return not self.shape.plain_mlp and (self.shape.fused_projections or self.shape.fused_gate_up)
+        fused = self.shape.fused_projections or self.shape.fused_gate_up
+        return fused and self.model_code == TRANSFORMERS and not self.shape.plain_mlp
+
+    def adapter_sizes(self, names: tuple[str, ...]) -> tuple[int, int, int]:
+        """(in, inner, out) of the adapter on one linear map; inner is the rank once for every part that LitGPT adapts.
+
+        Source: peft 0.21.2, tuners/lora/layer.py; litgpt 0.4.0, lora.py, LoRAQKVLinear.
+        """
+        sizes, inner = self.projection_sizes, self.rank
+        if self.adapter_kernel == LITGPT:
+            names = tuple(name for name in names if name in self.targets)
+            inner *= len(names)
+        return sizes[names[0]][0], inner, sum(sizes[name][1] for name in names)
 
     @property
     def projection_groups(self) -> tuple[tuple[str, ...], ...]:
         """The linear maps of a layer in the order of its forward pass; those that are one map together."""
-        heads = (("q", "k", "v"),) if self.shape.fused_projections else (("q",), ("k",), ("v",))
+        heads = (("q", "k", "v"),) if self.fuses_heads else (("q",), ("k",), ("v",))
         inner = (("gate", "up"),) if self.fuses_gate_up else (("up",),) if self.shape.plain_mlp else (("gate",), ("up",))
         return (*heads, ("o",), *inner, ("down",))

@@ -57,7 +57,7 @@ def head_walks(run: Structure) -> HeadWalks:
 
 NOT_IN_A_LAYER = {
     "loss": "", "loss_rows": 0, "one_row": False, "sorts_embedding": False, "outputs_kept": False, "optimizer": "", "accumulates": False,
-    "head_size": 0, "sharding": UNDIVIDED,
+    "head_size": 0, "sharding": UNDIVIDED, "quantized_head": False, "lingers": False,
 }
 """What a layer does not depend on."""
 
