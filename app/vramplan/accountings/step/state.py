@@ -202,7 +202,7 @@ def scratch_bytes(optimizer: str, trained: Iterable[Weight]) -> int:
         return sum(weight.bytes for weight in trained)
     if optimizer == "adafactor":
         in_turn = sorted((weight for weight in trained if weight.columns > 1), key=lambda weight: weight.name != "embedding")
-        return max(_adafactor_scratch_bytes(weight, before) for before, weight in zip((None, *in_turn), in_turn))
+        return max((_adafactor_scratch_bytes(weight, before) for before, weight in zip((None, *in_turn), in_turn)), default=0)
     return 0
 
 
