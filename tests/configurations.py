@@ -217,7 +217,8 @@ def countable(chosen):
         chosen = {**chosen, "attention_kernel": "efficient-repeated"}
     if chosen["stack"] in OWN_CODE:
         targets = ",".join(name for name in chosen["adapter_targets"].split(",") if name != "embed") or "q"
-        return {**chosen, "loss": "stack", "layer_kernels": "stack", "quantization": "nf4", "adapter_targets": targets}
+        own = {"loss": "stack", "layer_kernels": "stack", "quantization": "nf4", "sharding": "none", "offload": "none"}
+        return {**chosen, **own, "adapter_targets": targets}
     if chosen["loss"] == "split":
         chosen = {**chosen, "loss": "logits"}
     if chosen["method"] != "full" and "lm_head" in chosen["adapter_targets"] and chosen["loss"] not in ("logits", "triton"):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from vramplan.accountings.step import state
 from vramplan.accountings.step.layer import residual_size
 from vramplan.accountings.step.moments import END, FIRST, FORWARD, LAST, LATER, LOSS, NOTHING, Instant, Step, evaluate, plus, times, total_of
+from vramplan.accountings.step.operations import INDEX_SIZE
 from vramplan.accountings.step.structure import HALF, SINGLE
 from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, SAVED, TOKENS, Alive, Amount
 from vramplan.ledger import Holding, Term
@@ -120,4 +121,4 @@ def _alive(alive: list[Alive], tokens: int, sequence_length: int) -> tuple[Holdi
 
 
 def _dtype(size: int) -> str:
-    return {HALF: "16-bit", SINGLE: "float32", 1: "bytes"}[size]
+    return {HALF: "16-bit", SINGLE: "float32", 1: "bytes", INDEX_SIZE: "int64"}[size]
