@@ -13,9 +13,10 @@ CARDS = ("rtx-4090", "rtx-3090", "rtx-5090", "rtx-4080", "rtx-4070", "rtx-3080-1
          "rtx-a5000", "rtx-a6000", "rtx-6000-ada", "t4", "v100-16gb", "v100-32gb", "a10", "a10g", "l4", "l40s", "a100-40gb",
          "a100-80gb", "h100-80gb", "h200", "b200", "rtx-pro-6000-blackwell")
 STACKS = ("trainer-5", "trainer-4.54", "trainer-4.49", "trainer-4.46", "trainer-4.45", "trl-1.15", "trl-1.13", "trl-1.6", "trl-1.5", "trl-0.25",
-          "loop", "fms-4.48", "fms-4.45", "fms-4.48-fast", "fms-4.45-fast", "litgpt-0.5", "litgpt-2024", "litgpt-2023")
+          "loop", "fms-4.48", "fms-4.45", "fms-4.48-fast", "fms-4.45-fast", "litgpt-0.5", "litgpt-2024", "litgpt-2023",
+          "torchtune-0.7", "torchtune-0.6", "torchtune-0.4")
 PLAUSIBLE_STACKS = tuple(name for name in STACKS if name.startswith("tr"))
-OWN_CODE = ("litgpt-0.5", "litgpt-2024", "litgpt-2023")  # stacks with model code and losses of their own
+OWN_CODE = tuple(name for name in STACKS if name.startswith(("litgpt", "torchtune")))  # stacks with model code and losses of their own
 YES_NO = ("true", "false")
 ACCOUNTINGS = ("step", "planning")
 
@@ -39,6 +40,8 @@ CHOICES = {
                   "paged-adamw-8bit", "adafactor", "sgd", "sgd-momentum", "lion"),
     "loss": ("stack", "logits", "triton", "fused-linear", "chunked", "tiled", "split"),
     "layer_kernels": ("stack", "plain", "liger"),
+    "optimizer_step": ("stack", "after", "in-backward"),
+    "torch_compile": ("off", "on"),
     "checkpointing": ("none", "full"),
     "attention_kernel": ("efficient", "efficient-repeated", "eager"),
     "checkpoint_kind": ("stack", "non-reentrant", "reentrant"),
@@ -97,16 +100,16 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
 FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
                "sharding", "sharded_over", "offload", "other_processes",
-               "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision", "optimizer", "loss",
-               "layer_kernels", "checkpointing", "attention_kernel", "checkpoint_kind", "autocast", "half_precision", "activation_multiplier", "extra_allowance")
+               "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision", "optimizer", "optimizer_step", "loss",
+               "layer_kernels", "checkpointing", "attention_kernel", "checkpoint_kind", "autocast", "torch_compile", "half_precision", "activation_multiplier", "extra_allowance")
 
 # What opens without a link, and what a link of the first release opens. `OPENING` is what is counted by default.
 OPENING = {
     "accounting": "step", "stack": "trainer-5", "model": "llama-3.1-8b", "method": "qlora", "rank": "16",
     "adapter_targets": "all-linear", "quantization": "nf4-double", "kbit_preparation": "stack", "base_precision": "stack",
     "lora_dropout": "0", "gpu": "24", "replicas": "1", "sharding": "none", "sharded_over": "1", "offload": "none", "sequence_length": "2048", "micro_batch": "1",
-    "gradient_accumulation_steps": "8", "trainable_precision": "stack", "optimizer": "adamw", "loss": "stack",
-    "layer_kernels": "stack", "checkpointing": "full", "attention_kernel": "efficient", "checkpoint_kind": "stack", "autocast": "stack", "half_precision": "bf16",
+    "gradient_accumulation_steps": "8", "trainable_precision": "stack", "optimizer": "adamw", "optimizer_step": "stack", "loss": "stack",
+    "layer_kernels": "stack", "checkpointing": "full", "attention_kernel": "efficient", "checkpoint_kind": "stack", "autocast": "stack", "torch_compile": "off", "half_precision": "bf16",
     "activation_multiplier": "1", "extra_allowance": "0",
 }
 PLANNING = {**OPENING, "accounting": "planning", "trainable_precision": "mixed-bf16"}
@@ -212,11 +215,15 @@ def in_16_bits(chosen):
 def countable(chosen):
     """The same with what can be counted: without autocast no grouped heads in float32 for the efficient kernel; logits for an
     adapter on the head; another loss where a stack refuses Liger's; and the stack's own where it has no other."""
+    if chosen.get("optimizer_step") == "in-backward":
+        chosen = {**chosen, "gradient_accumulation_steps": "1", "sharding": "none", "offload": "none"}
+    if not chosen["stack"].startswith("torchtune"):
+        chosen = {**chosen, "torch_compile": "off"}
     no_autocast = chosen["autocast"] == "off" or (chosen["autocast"] == "stack" and chosen["stack"] == "loop")
     if chosen["attention_kernel"] == "efficient" and no_autocast and not in_16_bits(chosen):
         chosen = {**chosen, "attention_kernel": "efficient-repeated"}
     if chosen["stack"] in OWN_CODE:
-        targets = ",".join(name for name in chosen["adapter_targets"].split(",") if name != "embed") or "q"
+        targets = ",".join(name for name in chosen["adapter_targets"].split(",") if name not in ("embed", "lm_head")) or "q"
         own = {"loss": "stack", "layer_kernels": "stack", "quantization": "nf4", "sharding": "none", "offload": "none"}
         return {**chosen, **own, "adapter_targets": targets}
     if chosen["loss"] == "split":

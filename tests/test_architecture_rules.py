@@ -30,7 +30,7 @@ RUNGS = (
     {"accountings.step.kernels", "accountings.step.confidence"},
     {"accountings.step.operations"},
     {"accountings.step.layer", "accountings.step.scores"},
-    {"accountings.step.litgpt"},
+    {"accountings.step.litgpt", "accountings.step.torchtune"},
     {"accountings.step.head", "accountings.step.state"},
     {"accountings.step.walks", "accountings.step.shares"},
     {"accountings.step.moments"},

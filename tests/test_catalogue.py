@@ -92,14 +92,16 @@ ABOUT = {"label", "extends", "source", "date", "plausible"}
 STACK_TABLE = data("stacks")
 FACTS = {"autocast", "weight_precision", "base_precision", "quantized_base_precision", "adapter_precision", "quantized_adapter_precision",
          "kbit_preparation", "loss", "logits_release", "chunked_release", "adamw", "checkpoint_kind", "outputs_kept", "norm_kernel",
-         "mlp_kernel", "adapter_kernel", "repeats_heads", "model_code", "quantized_linear", "quantized_head", "split_release"}
-OWN_FACTS = {"fused_linear_refused", "full_loss", "quantized_adamw"}  # of some stacks alone
+         "mlp_kernel", "adapter_kernel", "repeats_heads", "model_code", "quantized_linear", "quantized_head", "split_release", "optimizer_step"}
+OWN_FACTS = {"fused_linear_refused", "full_loss", "quantized_adamw", "full_adamw", "full_optimizer_step"}  # of some stacks alone
 DERIVED = {"trainable_precision", "optimizer", "reentrant", "assumed", "lingers"}  # of other facts, under another name
 KNOWN = {
     **{name: {"logits", "triton", "fused-linear", "chunked", "tiled", "split"} for name in ("loss", "full_loss")},
     "kbit_preparation": {"all", "norms", "none"},
     "adamw": {"adamw-foreach", "adamw-fused", "adamw-fp32-states"},
     "quantized_adamw": {"paged-adamw-32bit"},
+    "full_adamw": {"paged-adamw-8bit"},
+    **dict.fromkeys(("optimizer_step", "full_optimizer_step"), {"after", "in-backward"}),
     "autocast": {True, False, "where-float32"},
     "outputs_kept": {True, False, "lingering"},
     "checkpoint_kind": {"reentrant", "non-reentrant"},

@@ -123,6 +123,7 @@ OTHER_VALUES = {
     "model_code": ("transformers",),
     "outputs_kept": (True, False),
     "quantized_adamw": ("adamw-fused",),
+    "split_release": ("torchtune",),
     "quantized_linear": ("lightning", "bitsandbytes"),
 }
 

@@ -106,7 +106,7 @@ SUMS = {"quantized_bytes", "weight_bytes", "adapter_bytes", "state_bytes", "para
         "states_bytes", "scratch_bytes"}
 
 
-@pytest.mark.parametrize("name", ["operations", "layer", "scores", "litgpt", "head", "state", "sharding"])
+@pytest.mark.parametrize("name", ["operations", "layer", "scores", "litgpt", "torchtune", "head", "state", "sharding"])
 def test_what_the_step_counts_says_which_library_does_so(name):
     """In the docstring of each function, or once for a module that follows one place from top to bottom."""
     path = STEP / f"{name}.py"

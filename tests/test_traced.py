@@ -121,6 +121,7 @@ OTHER_VALUES = {
     "checkpoint_kind": ("reentrant",),
     "adapter_kernel": ("fused",),
     "model_code": ("litgpt",),
+    "optimizer_step": ("in-backward",),
     "quantized_linear": ("lightning-0.42",),
 }
 TRACED_FACTS = [name for name, fact in stacks()["trainer-5"].facts.items() if fact.confidence == "traced"]

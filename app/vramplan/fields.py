@@ -419,6 +419,19 @@ FIELDS: tuple[Field, ...] = (
         "advanced",
     ),
     _step_field(
+        "optimizer_step",
+        Choice(
+            (
+                AS_THE_STACK,
+                Option("after", "After the backward pass", "all gradients are kept until then"),
+                Option("in-backward", "During the backward pass", "each gradient is used and freed at once"),
+            )
+        ),
+        "Optimizer steps",
+        "optimizer_in_bwd: True steps each parameter as soon as it has its gradient; it needs accumulation 1.",
+        "advanced",
+    ),
+    _step_field(
         "loss",
         Choice(
             (
@@ -486,6 +499,13 @@ FIELDS: tuple[Field, ...] = (
         Choice((AS_THE_STACK, Option("on", "On", "bf16=True or fp16=True"), Option("off", "Off", "types as loaded"))),
         "Autocast",
         "Whether products run in 16 bits whatever the type of their inputs.",
+        "advanced",
+    ),
+    _step_field(
+        "torch_compile",
+        Choice((Option("off", "Off"), Option("on", "On", "compile: True, layers and loss"))),
+        "torch.compile",
+        "Counted for torchtune alone: what was several operations keeps its inputs, and the loss no float32 scores.",
         "advanced",
     ),
     _step_field(

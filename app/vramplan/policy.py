@@ -30,6 +30,7 @@ class Policy:
     chunked_release: str
     split_release: str
     optimizer: str
+    optimizer_step: str
     reentrant: bool
     outputs_kept: bool
     norm_kernel: str
@@ -45,7 +46,7 @@ class Policy:
 
 @lru_cache(maxsize=256)
 def _decided(
-    stack: str, method: str, trainable: str, base: str, preparation: str, loss: str, optimizer: str, autocast: str, kind: str, kernels: str
+    stack: str, method: str, trainable: str, base: str, preparation: str, loss: str, optimizer: str, autocast: str, kind: str, kernels: str, update: str
 ) -> Policy:
     chosen = stacks()[stack]
     assumed = ["model_code", "outputs_kept"]
@@ -88,6 +89,7 @@ def _decided(
         chunked_release=chosen["chunked_release"],
         split_release=chosen["split_release"],
         optimizer=decide(AS_THE_STACK if optimizer == "adamw" else optimizer, by_method("adamw")),
+        optimizer_step=decide(update, by_method("optimizer_step")),
         reentrant=decide(kind, "checkpoint_kind") == "reentrant",
         outputs_kept=chosen["outputs_kept"] in (True, LINGERING),
         norm_kernel=decide(kernels, "norm_kernel"),
@@ -115,6 +117,7 @@ def policy(settings: Settings) -> Policy:
         settings.autocast,
         settings.checkpoint_kind,
         settings.layer_kernels,
+        settings.optimizer_step,
     )
 
 

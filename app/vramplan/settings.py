@@ -95,12 +95,14 @@ class Settings:
     gradient_accumulation_steps: int | None = None
     trainable_precision: str | None = None
     optimizer: str | None = None
+    optimizer_step: str | None = None
     loss: str | None = None
     layer_kernels: str | None = None
     checkpointing: str | None = None
     attention_kernel: str | None = None
     checkpoint_kind: str | None = None
     autocast: str | None = None
+    torch_compile: str | None = None
     half_precision: str | None = None
     activation_multiplier: Decimal | int | float | str | None = None
     extra_allowance: Decimal | int | float | str | None = None

@@ -134,6 +134,9 @@ DECISIONS = {
     "split_release": "chunks of the logits",
     "full_loss": "loss",
     "quantized_adamw": "implementation of AdamW",
+    "full_adamw": "implementation of AdamW",
+    "optimizer_step": "when the optimizer steps",
+    "full_optimizer_step": "when the optimizer steps",
 }
 """What each fact of a stack is called."""
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from vramplan.accountings.step.head import loss_rows
-from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TRANSFORMERS, UNDIVIDED, Sharding, Structure
+from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, TRANSFORMERS, UNDIVIDED, Sharding, Structure
 from vramplan.architecture import Architecture
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
@@ -19,8 +19,22 @@ only Nemotron is there, without its norm and its MLP."""
 MATH = "math"
 """PyTorch's own attention, which no setting names: what is left where no kernel takes the inputs."""
 
-OWN_LOSSES = {LITGPT: {"full": ("logits",), "lora": ("split",), "qlora": ("split",)}}
-"""The losses of model code that brings its own, by method. Source: litgpt 0.4.0, finetune/full.py and finetune/lora.py, fit."""
+OWN_LOSSES = {
+    LITGPT: {"full": ("logits",), "lora": ("split",), "qlora": ("split",)},
+    TORCHTUNE: dict.fromkeys(("full", "lora", "qlora"), ("logits", "split")),
+}
+"""The losses of model code that brings its own, by method. Source: litgpt 0.4.0, finetune/full.py and finetune/lora.py, fit;
+torchtune 0.6.1, recipes/configs."""
+
+COMPILED = "compiled"
+"""A kernel that torch.compile makes: it keeps the inputs of what it fuses, and those of matrix products that need them.
+
+Source: torch 2.13.0, _functorch/partitioners.py, min_cut_rematerialization_partition: pointwise operations are run again, what
+a matrix product reads is kept."""
+
+IN_BACKWARD = "in-backward"
+"""The optimizer steps each parameter as soon as it has its gradient. A stack that does so by itself does not where gradients
+accumulate. Source: torchtune 0.6.1, recipes/full_finetune_single_device.py, optimizer_in_bwd."""
 
 FEWEST_SORTED_TOKENS = 3_072
 """Tokens up to which the embedding's backward adds rows one by one. Source: torch 2.13.0, ATen/native/cuda/Embedding.cu,
@@ -40,6 +54,9 @@ def structure(settings: Settings) -> Structure:
     releases = {"logits": chosen.logits_release, "triton": chosen.logits_release, "chunked": chosen.chunked_release}
     release = (releases | {"split": chosen.split_release}).get(chosen.loss)
     loss = f"{chosen.loss}-{release}" if release else chosen.loss
+    compiled = settings.torch_compile == "on"
+    if compiled and loss == "split-torchtune":
+        loss = f"{loss}-{COMPILED}"
     _must_be_countable(settings, chosen)
     fusible = shape.norm in RMS_NORMS
     tokens = settings.micro_batch * settings.sequence_length
@@ -59,8 +76,8 @@ def structure(settings: Settings) -> Structure:
         sorts_embedding=settings.method == "full" and tokens > FEWEST_SORTED_TOKENS,
         checkpointing=settings.checkpointing == "full",
         reentrant=chosen.reentrant,
-        norm_kernel=chosen.norm_kernel if fusible else TRANSFORMERS,
-        mlp_kernel=chosen.mlp_kernel if fusible else TRANSFORMERS,
+        norm_kernel=COMPILED if compiled else chosen.norm_kernel if fusible else TRANSFORMERS,
+        mlp_kernel=COMPILED if compiled else chosen.mlp_kernel if fusible else TRANSFORMERS,
         adapter_kernel=chosen.adapter_kernel,
         loss=loss,
         loss_rows=loss_rows(
@@ -74,6 +91,8 @@ def structure(settings: Settings) -> Structure:
         quantized_linear=chosen.quantized_linear if prepared else "",
         quantized_head=prepared and chosen.quantized_head,
         lingers=chosen.lingers,
+        compiled=compiled,
+        steps_in_backward=chosen.optimizer_step == IN_BACKWARD and settings.gradient_accumulation_steps == 1,
     )
 
 
@@ -136,6 +155,12 @@ def _must_be_countable(settings: Settings, chosen: Policy) -> None:
     """Say which setting this accounting has no tensors for."""
     if chosen.loss == "fused-linear" and "fused_linear_refused" in stack_of(settings).facts and stack_of(settings)["fused_linear_refused"]:
         raise NotExpressible("loss", f"{stack_of(settings).label} refuses Liger’s fused loss; choose another loss, or another stack.")
+    if settings.optimizer_step == IN_BACKWARD and settings.gradient_accumulation_steps > 1:
+        raise NotExpressible("gradient_accumulation_steps", "An optimizer that steps during the backward pass keeps no gradients; choose 1.")
+    if settings.optimizer_step == IN_BACKWARD and settings.divides_states:
+        raise NotExpressible("optimizer_step", "With divided states the optimizer steps after the backward pass; choose that, or no sharding.")
+    if settings.torch_compile == "on" and chosen.model_code != TORCHTUNE:
+        raise NotExpressible("torch_compile", f"What torch.compile keeps is not counted for {stack_of(settings).label}; leave it off, or choose torchtune.")
     own = OWN_LOSSES.get(chosen.model_code, {}).get(settings.method)
     label = stack_of(settings).label
     if own and chosen.loss not in own:
@@ -148,6 +173,8 @@ def _must_be_countable(settings: Settings, chosen: Policy) -> None:
         raise NotExpressible("sharding", f"{label} is counted on one GPU or as copies; choose no sharding, or another stack.")
     if own and settings.layer_kernels != "stack":
         raise NotExpressible("layer_kernels", f"{label} has kernels of its own; leave them to the stack, or choose another stack.")
+    if chosen.model_code == TORCHTUNE and settings.trains_adapters and "lm_head" in settings.targets:
+        raise NotExpressible("adapter_targets", f"An adapter on the head of {label} is not counted; leave lm_head out, or choose another stack.")
     if own and settings.trains_adapters and "embed" in settings.targets:
         raise NotExpressible("adapter_targets", f"{label} puts no adapter on the embedding; leave embed out, or choose another stack.")
     if chosen.loss in ("fused-linear", "chunked", "tiled") and settings.trains_adapters and "lm_head" in settings.targets:

@@ -47,7 +47,7 @@ def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) ->
     found["saved_activations"] = _saved(step, instant, tokens, sequence_length)
     if run.sharding.kind == "ddp":
         found |= step.shares.resident
-    if not run.sharding.divides and dict(instant.held).get("gradients") == step.gradients:
+    if not (run.sharding.divides or run.steps_in_backward) and dict(instant.held).get("gradients") == step.gradients:
         found["gradients"] = _parameters(state.trained_weights(run), "kept until the optimizer step")
     if instant.walk:
         found[TAPE_ROW[instant.walk.split()[0]]] = _alive(step.alive(instant), tokens, sequence_length)

@@ -5,7 +5,7 @@ Source of the order: transformers 5.24.0, models/llama/modeling_llama.py, LlamaF
 
 from collections.abc import Callable
 
-from vramplan.accountings.step import litgpt
+from vramplan.accountings.step import litgpt, torchtune
 from vramplan.accountings.step.layer import residual_size
 from vramplan.accountings.step.operations import cast, norm
 from vramplan.accountings.step.scores import scores as scores_of
@@ -50,6 +50,8 @@ def loss_rows(*, loss: str, tokens: int, sequences: int, vocab_size: int, hidden
         return min(TILE_ROWS, tokens)
     if loss == "split-litgpt":
         return min(litgpt.CHUNK_POSITIONS * sequences, tokens)
+    if loss.startswith("split-torchtune"):
+        return sequences * -(-(tokens // sequences) // torchtune.CHUNKS)
     if loss == "logits-litgpt":
         return min(litgpt.CHUNK_POSITIONS, tokens)
     return min(CHUNK_ROWS, tokens) if loss.startswith("chunked") else 0
@@ -177,6 +179,10 @@ LOSSES: dict[str, Callable[[Tape, Structure, Tensor], None]] = {
     "triton-4.45": _with_logits(_in_place_cross_entropy, LOGITS),
     "logits-litgpt": litgpt.all_logits,
     "split-litgpt": litgpt.head_in_chunks,
+    "logits-torchtune": torchtune.all_logits,
+    "split-torchtune": torchtune.head_in_chunks,
+    "split-torchtune-compiled": torchtune.compiled_chunks,
+    "split-torchtune-0.7": torchtune.linear_in_chunks,
     "fused-linear": _fused_linear,
     "chunked-1.6": _chunked(_head_in_float32),
     "chunked-1.13": _chunked(_head_as_hidden_states),

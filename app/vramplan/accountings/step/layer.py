@@ -15,7 +15,7 @@ from vramplan.accountings.step.operations import (
     projection,
     scale,
 )
-from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, Structure
+from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, Structure
 from vramplan.accountings.step.tape import Tape, Tensor
 
 
@@ -99,7 +99,7 @@ def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
         query = norm(tape, run, query, query.width, "query norm", weight_size=run.norm_size)
         key = norm(tape, run, key, key.width, "key norm", weight_size=run.norm_size)
     if not (shape.learned_positions or shape.alibi):
-        rotate = _rotate_in_float32 if run.model_code == LITGPT else _rotate
+        rotate = _rotate_compiled if run.compiled else {LITGPT: _rotate_in_float32, TORCHTUNE: _rotate_pairs}.get(run.model_code, _rotate)
         query, key = rotate(tape, run, query, "queries"), rotate(tape, run, key, "keys")
     attention = {"eager": eager_attention, "math": math_attention}.get(run.attention, fused_attention)
     output = projection(tape, run, attention(tape, run, query, key, value), ("o",))
@@ -144,6 +144,24 @@ def _rotate_in_float32(tape: Tape, run: Structure, x: Tensor, name: str) -> Tens
     turned = tape.add("rotate", (turned,), Tensor(f"{name} times sine", x.width, SINGLE))
     turned = cast(tape, add(tape, straight, turned, f"{name} in float32"), x.itemsize, f"{name}, turned")
     return tape.add("cat", (turned,), Tensor(name, x.width, x.itemsize), shares=True)
+
+
+def _rotate_compiled(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
+    """Rotary positions in one compiled kernel. Source: torchtune 0.6.1, training/_compile.py, compile_model: layer by layer."""
+    return tape.add("rotate", (x,), Tensor(name, x.width, x.itemsize))
+
+
+def _rotate_pairs(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
+    """Rotary positions of pairs of values, in float32. Source: torchtune 0.6.1, modules/position_embeddings.py,
+    RotaryPositionalEmbeddings.forward."""
+    x32 = cast(tape, x, SINGLE, f"{name} in float32")
+    halves = []
+    for half in ("first", "second"):
+        straight = tape.add("rotate", (x32,), Tensor(f"{name}, {half} of each pair times cosine", x.width // 2, SINGLE))
+        crossed = tape.add("rotate", (x32,), Tensor(f"{name}, {half} of each pair times sine", x.width // 2, SINGLE))
+        halves.append(add(tape, straight, crossed, f"{name}, {half} of each pair turned"))
+    turned = tape.add("stack", tuple(halves), Tensor(f"{name}, turned", x.width, SINGLE), reads=(x32,))
+    return cast(tape, turned, x.itemsize, name)
 
 
 def _mlp(tape: Tape, run: Structure, x: Tensor) -> Tensor:

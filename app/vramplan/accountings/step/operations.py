@@ -5,7 +5,7 @@ Widths are elements per token. Names say what a tensor is to a reader of the led
 
 from vramplan.constants import INT8_BYTES
 from vramplan.accountings.step.kernels import fused_norm
-from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, Structure
+from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, Structure
 from vramplan.accountings.step.tape import FIXED, PAIRS, TOKENS, Tape, Tensor
 
 SOFTMAX_PRODUCTS = 1
@@ -275,10 +275,10 @@ def adapter(tape: Tape, run: Structure, x: Tensor, result: Tensor, sizes: tuple[
 
 
 def own_adapter(tape: Tape, run: Structure, x: Tensor, result: Tensor, names: tuple[str, ...]) -> Tensor:
-    """The low-rank pair beside a linear map as LitGPT has it: its weights have the type of the model, so the input is not
+    """The low-rank pair beside a linear map as LitGPT and torchtune have it: its weights have the type of the model, so the input is not
     copied. Where only parts of a fused map are adapted, the update is copied between zeros, and kept.
 
-    Source: litgpt 0.4.0, lora.py, LoRALinear.forward, LoRAQKVLinear.forward, zero_pad; torch 2.13.0, IndexCopyBackward0.
+    Source: litgpt 0.4.0, lora.py, LoRALinear.forward, LoRAQKVLinear.forward, zero_pad; torchtune 0.6.1, modules/peft/lora.py; torch 2.13.0, IndexCopyBackward0.
     """
     name, given = "+".join(names), (x,)
     width_in, inner_width, width_out = run.adapter_sizes(names)
@@ -346,7 +346,7 @@ def projection(tape: Tape, run: Structure, x: Tensor, names: tuple[str, ...]) ->
         result = linear(tape, run, x, widths, name, weight_size=run.weight_size, trained=run.trains_base)
     if run.targets.isdisjoint(names):
         return result
-    if run.adapter_kernel == LITGPT:
+    if run.adapter_kernel in (LITGPT, TORCHTUNE):
         return own_adapter(tape, run, x, result, names)
     return adapter(tape, run, x, result, widths, name, quantized=bool(run.quantization))
 

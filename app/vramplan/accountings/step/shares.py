@@ -93,6 +93,8 @@ def _undivided(run: Structure, of_layer: int, of_head: int) -> Shares:
     Source: torch 2.13.0, csrc/distributed/c10d/reducer.cpp, initialize_buckets; nn/parallel/distributed.py: gradient_as_bucket_view
     is off, and accelerate 1.15.0 leaves it so.
     """
+    if run.steps_in_backward:
+        return _stepping_in_backward(run, of_head)
     gradients = state.gradient_bytes(run)
     buckets = _whole(state.trained_weights(run), "a second time, in the buckets that are averaged") if run.sharding.kind == "ddp" else ()
     return Shares(
@@ -106,6 +108,28 @@ def _undivided(run: Structure, of_layer: int, of_head: int) -> Shares:
         accumulated=gradients,
         flattened=0,
         updates=((("gradients", gradients), ("optimizer_scratch", state.step_scratch_bytes(run))),),
+        host={},
+    )
+
+
+def _stepping_in_backward(run: Structure, of_head: int) -> Shares:
+    """No gradient stays, but that of a head that waits for the embedding it is tied to.
+
+    Source: torchtune 0.6.1, training/memory.py, register_optim_in_bwd_hooks; torch 2.13.0, csrc/autograd/input_buffer.cpp.
+    """
+    trained = state.trained_weights(run)
+    last = max((weight.bytes for weight in trained if weight.name == "embedding"), default=0)
+    return Shares(
+        resident={},
+        gathered=ByMoment(),
+        buffers=ByMoment(),
+        reduced_at_once=True,
+        of_head=of_head if run.shape.tied_embeddings else 0,
+        of_layer=0,
+        collected=last,
+        accumulated=0,
+        flattened=0,
+        updates=((("gradients", 0),),),
         host={},
     )
 

@@ -10,6 +10,10 @@ HALF, SINGLE = 2, 4
 TRANSFORMERS, LITGPT, TORCHTUNE = "transformers", "litgpt", "torchtune"
 """Whose model code runs."""
 
+TORCHAO_EXPANDING_BYTES = 14
+"""Bytes per weight while torchao expands NF4: two halves of int64 indices (8 together), looked up (2) and scaled (2) in 16 bits,
+and put together (2). Source: torchao 0.9.0, dtypes/nf4tensor.py, NF4Tensor.get_original_weight."""
+
 
 @dataclass(frozen=True)
 class Sharding:
@@ -64,7 +68,8 @@ class Structure:
     masked: attention gets a mask. one_row: the micro-batch is one sequence. sorts_embedding: enough tokens
     for the embedding's backward to sort them first. loss_rows: tokens of one chunk of the loss, where it has chunks.
     model_code: whose model code runs. quantized_linear: whose quantised linear map. quantized_head: the output head is quantised too. lingers:
-    variables of the training loop keep what the micro-batch before has left until the new loss is there.
+    variables of the training loop keep what the micro-batch before has left until the new loss is there. steps_in_backward: the
+    optimizer steps each parameter as soon as it has its gradient, which is freed then. compiled: torch.compile has made one kernel of what lies between two matrix products.
     """
 
     shape: Architecture
@@ -99,6 +104,8 @@ class Structure:
     quantized_linear: str
     quantized_head: bool
     lingers: bool
+    steps_in_backward: bool
+    compiled: bool
 
     @property
     def projection_sizes(self) -> dict[str, tuple[int, int]]:
@@ -121,6 +128,8 @@ class Structure:
         Source: lightning 2.6.6, fabric/plugins/precision/bitsandbytes.py, _Linear4bit.quantize; bitsandbytes 0.42.0,
         autograd/_functions.py, MatMul4Bit: dequantize_4bit(...).to(A.dtype).
         """
+        if self.quantized_linear == "torchao" and not self.compiled:
+            return TORCHAO_EXPANDING_BYTES * values
         through_float16 = self.quantized_linear.startswith("lightning") and not self.compute_is_fp16
         return (2 if through_float16 else 1) * HALF * values
 

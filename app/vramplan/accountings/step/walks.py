@@ -58,10 +58,12 @@ def head_walks(run: Structure) -> HeadWalks:
 NOT_IN_A_LAYER = {
     "loss": "", "loss_rows": 0, "one_row": False, "sorts_embedding": False, "outputs_kept": False, "optimizer": "", "accumulates": False,
     "head_size": 0, "sharding": UNDIVIDED, "quantized_head": False, "lingers": False,
+    "steps_in_backward": False,
 }
 """What a layer does not depend on."""
 
 NOT_IN_THE_HEAD = {
+    "steps_in_backward": False,
     "sorts_embedding": False, "optimizer": "", "accumulates": False, "attention": "", "masked": False, "checkpointing": False,
     "reentrant": False, "sharding": UNDIVIDED,
 }
