@@ -101,7 +101,8 @@ FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "me
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
                "sharding", "sharded_over", "offload", "other_processes",
                "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision", "optimizer", "optimizer_step", "loss",
-               "layer_kernels", "checkpointing", "attention_kernel", "checkpoint_kind", "autocast", "torch_compile", "half_precision", "activation_multiplier", "extra_allowance")
+               "layer_kernels", "checkpointing", "attention_kernel", "checkpoint_kind", "autocast", "torch_compile", "half_precision", "activation_multiplier", "extra_allowance",
+               "measured")
 
 # What opens without a link, and what a link of the first release opens. `OPENING` is what is counted by default.
 OPENING = {
@@ -110,7 +111,7 @@ OPENING = {
     "lora_dropout": "0", "gpu": "24", "replicas": "1", "sharding": "none", "sharded_over": "1", "offload": "none", "sequence_length": "2048", "micro_batch": "1",
     "gradient_accumulation_steps": "8", "trainable_precision": "stack", "optimizer": "adamw", "optimizer_step": "stack", "loss": "stack",
     "layer_kernels": "stack", "checkpointing": "full", "attention_kernel": "efficient", "checkpoint_kind": "stack", "autocast": "stack", "torch_compile": "off", "half_precision": "bf16",
-    "activation_multiplier": "1", "extra_allowance": "0",
+    "activation_multiplier": "1", "extra_allowance": "0", "measured": "",
 }
 PLANNING = {**OPENING, "accounting": "planning", "trainable_precision": "mixed-bf16"}
 OPENINGS = {"step": OPENING, "planning": PLANNING}

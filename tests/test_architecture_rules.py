@@ -15,7 +15,7 @@ CORE, SITE = APP / "vramplan", APP / "vramplan_site"
 
 # A module may import the modules of earlier rungs only; modules on one rung do not know each other.
 RUNGS = (
-    {"units", "errors", "data"},
+    {"units", "errors", "data", "measured_run", "measured_run.record"},
     {"constants", "nvidia_smi"},
     {"architecture", "quantized", "stacks", "targets"},
     {"catalogue"},
@@ -35,9 +35,13 @@ RUNGS = (
     {"accountings.step.walks", "accountings.step.shares"},
     {"accountings.step.moments"},
     {"accountings.step.bands", "accountings.step.build", "accountings.step.describe"},
+    {"accountings.step.placing"},
     {"accountings.planning", "accountings.step"},
     {"accountings"},
-    {"importing.problems", "finding"},
+    {"importing.problems", "finding", "measured_run.amounts"},
+    {"measured_run.messages", "measured_run.pickled", "measured_run.against"},
+    {"measured_run.snapshot", "measured_run.doubts", "measured_run.rows"},
+    {"measured_run.reading", "measured_run.failure"},
     {"importing.expressions", "importing.foreign", "importing.hub", "importing.patterns", "importing.text"},
     {"importing.families", "importing.values"},
     {"importing.inventory"},
@@ -47,7 +51,7 @@ RUNGS = (
     {"gpus"},
     {"fit", "curve", "compare"},
     {"chart", "words"},
-    {"report", "accounts", "brought", "evidence", "fetching"},
+    {"report", "accounts", "brought", "evidence", "fetching", "own_run"},
     {"calculation", "documents", "share", "tables"},
     {"cli"},
     {"__init__", "__main__"},

@@ -7,8 +7,9 @@ from decimal import Decimal
 
 from vramplan.errors import FieldError
 from vramplan.fields import FIELDS
-from vramplan.kinds import Choice, Field, Targets, WholeNumber
+from vramplan.kinds import Choice, Field, Measured, Targets, WholeNumber
 from vramplan.limits import decimal_limits, limits
+from vramplan.measured_run.record import format_record, parse_record
 from vramplan.targets import named_parts, normal_text
 from vramplan.units import UNIT_LABELS, convert_amount, count_text, plain_decimal
 
@@ -110,6 +111,8 @@ def _read(field: Field, text: str, texts: Mapping[str, str]) -> tuple[Value, str
         return _targets(field, text)
     if isinstance(field.kind, WholeNumber):
         return _whole_number(field, text, *limits(field, texts))
+    if isinstance(field.kind, Measured):
+        return _measured(field, text)
     return _exact_decimal(field, text, *decimal_limits(field, texts))
 
 
@@ -142,6 +145,13 @@ def _exact_decimal(field: Field, text: str, low: Decimal, high: Decimal, unit: s
     span = f"from {low:,f} to {high:,f} {unit}".strip()
     advice = "Enter a number in that range." if _is_decimal(text) else "Enter digits, with a point for decimals."
     return text, f"{field.label} must be a plain decimal number {span}; {came(text)}. {advice}"
+
+
+def _measured(field: Field, text: str) -> tuple[Value, str]:
+    record = parse_record(text) if text else None
+    if not text or record:
+        return format_record(record) if record else "", ""
+    return text, f"{field.label} must be amounts in bytes, such as allocated.13207024640; {came(text)}. Paste the measurement again."
 
 
 def _across(values: Mapping[str, Value]) -> list[FieldError]:

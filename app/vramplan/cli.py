@@ -10,15 +10,15 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from vramplan import brought, tables
+from vramplan import brought, own_run, tables
 from vramplan.accountings import estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.compare import compare
 from vramplan.curve import curve
 from vramplan.errors import NotExpressible, SettingsError
-from vramplan.fetching import file_text, hub_text
+from vramplan.fetching import file_bytes, file_text, hub_text
 from vramplan.fields import FIELDS, SECTIONS
-from vramplan.kinds import Choice, ExactDecimal, Field, Targets
+from vramplan.kinds import Choice, ExactDecimal, Field, Measured, Targets
 from vramplan.limits import range_text
 from vramplan.fit import fit, longest_sequence
 from vramplan.gpus import gpu_curves
@@ -26,6 +26,8 @@ from vramplan.importing.foreign import MODEL, SETTINGS
 from vramplan.importing.imported import Imported, import_text
 from vramplan.importing.problems import ImportProblem
 from vramplan.ledger import Estimate
+from vramplan.measured_run.pickled import MAX_BYTES
+from vramplan.measured_run.reading import Reading, read_file
 from vramplan.link import read_query, to_query, unused_notices
 from vramplan.settings import parse
 
@@ -39,8 +41,15 @@ COMMANDS = {
     "gpus": "peak per GPU against the GPUs that divide its states, for every kind of sharding",
     "compare": "the same run with full fine-tuning, LoRA and QLoRA",
     "link": "the link that opens this run in the page (with --link, at the same address)",
+    "measured": "what was measured of a run, against its estimate: a paste, an out-of-memory message, a memory snapshot",
     "import": "what a config.json or an adapter_config.json comes to: parameters, settings, what was assumed",
 }
+
+FILES = {
+    "import": "a config.json or an adapter_config.json",
+    "measured": "text with max_memory_allocated(), memory_summary(), nvidia-smi output or an out-of-memory message, or a memory snapshot",
+}
+"""What the commands that read a file of their own read."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -55,14 +64,17 @@ def main(arguments: list[str] | None = None) -> int:
     flags = {field.name: text for field in FIELDS if (text := _given(options, field.name)) is not None}
     try:
         read, given = _brought(options, link.texts | flags, link.version)
+        reading = _measurement(options, link.texts | flags) if options.command == "measured" else None
     except ImportProblem as problem:
-        return _refused(problem, as_json=options.json and options.command == "import")
+        return _refused(problem, as_json=options.json and options.command in ("import", "measured"))
     if options.command == "import":
         return _print(lambda: _document("import", read[-1]) if options.json else tables.import_table(read[-1]))
     texts = link.texts | given | flags
     try:
         settings = parse(texts, version=link.version)
         current = None if options.command == "link" else estimate(settings)
+        if current and options.command == "measured":
+            current = own_run.with_reading(current, reading)
     except SettingsError as problem:
         for error in problem.errors:
             print(f"vramplan: --{_flag(error.field)}: {error.message}", file=sys.stderr)
@@ -75,13 +87,16 @@ def main(arguments: list[str] | None = None) -> int:
     page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
     if current is None:
         return _print(lambda: _document("link", settings) if options.json else f"{page if '://' in page else ''}?{to_query(settings)}")
+    if options.command == "measured":
+        status = _print(lambda: _document("measured", (current, reading)) if options.json else tables.measured_table(current, reading))
+        return status or (FITS if current.fits else DOES_NOT_FIT)
     status = _print(lambda: _json(options.command, current) if options.json else _text(options.command, current))
     return status or (FITS if current.fits else DOES_NOT_FIT)
 
 
 def _brought(options: argparse.Namespace, texts: dict[str, str], version: int) -> tuple[list[Imported], dict[str, str]]:
     """What was brought, a model first, then an adapter for it, and the settings that all of it gives. Raises ImportProblem."""
-    named = {name: _given(options, name) for name in ("config", "adapter", "file") if hasattr(options, name)}
+    named = {name: _given(options, name) for name in ("config", "adapter", *(("file",) if options.command == "import" else ()))}
     files = [path for path in named.values() if path is not None]
     contents = [] if options.hub is None else [partial(hub_text, _given(options, "hub"))]
     contents += [partial(file_text, path) for path in files]
@@ -98,6 +113,16 @@ def _brought(options: argparse.Namespace, texts: dict[str, str], version: int) -
         if options.command != "import" and not found.texts:
             raise ImportProblem("not_counted", brought.why_not(found), "vramplan import shows its parameters.")
     return everything, given
+
+
+def _measurement(options: argparse.Namespace, texts: dict[str, str]) -> Reading | None:
+    """What the named file says of a run; None where the settings have a measurement already. Raises ImportProblem."""
+    path = _given(options, "file")
+    if path is not None:
+        return read_file(file_bytes(path, MAX_BYTES))
+    if not texts.get("measured"):
+        raise ImportProblem("no_file", "No file was named.", "Name a file with what was measured, or - for standard input.")
+    return None
 
 
 def _refused(problem: ImportProblem, *, as_json: bool) -> int:
@@ -189,11 +214,11 @@ def _parser() -> argparse.ArgumentParser:
             help=purpose,
             description=f"{purpose[0].upper()}{purpose[1:]}.",
             epilog=parser.epilog,
-            usage=f"vramplan {name} {'[FILE] ' if name == 'import' else ''}[--config FILE | --hub ID] [--link URL] [--json] [--SETTING VALUE ...]",
+            usage=f"vramplan {name} {'[FILE] ' if name in FILES else ''}[--config FILE | --hub ID] [--link URL] [--json] [--SETTING VALUE ...]",
             allow_abbrev=False,
         )
-        if name == "import":
-            command.add_argument("file", nargs="?", metavar="FILE", help="a config.json or an adapter_config.json; - is standard input")
+        if name in FILES:
+            command.add_argument("file", nargs="?", metavar="FILE", help=f"{FILES[name]}; - is standard input")
         model = command.add_mutually_exclusive_group()
         model.add_argument("--config", metavar="FILE", help="the model’s config.json (- is standard input)")
         model.add_argument("--hub", metavar="ID", help="fetch the model’s config.json from the Hugging Face Hub, by an id such as Qwen/Qwen3-8B")
@@ -216,6 +241,8 @@ def _flag(name: str) -> str:
 def _metavar(field: Field) -> str:
     if isinstance(field.kind, Choice | Targets):
         return "CHOICE"
+    if isinstance(field.kind, Measured):
+        return "AMOUNTS"
     return "NUMBER" if isinstance(field.kind, ExactDecimal) else "N"
 
 
@@ -229,4 +256,4 @@ def _help(field: Field) -> str:
     else:
         span = range_text(field, usual)
     condition = f"; {field.condition}" if field.condition else ""
-    return f"{field.hint} ({span}; default {usual[field.name]}{condition})".replace("%", "%%")
+    return f"{field.hint} ({span}; default {usual[field.name] or 'nothing'}{condition})".replace("%", "%%")

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
-from vramplan import units
+from vramplan import own_run, units
 from vramplan.curve import Curve
 from vramplan.fields import FIELDS
 from vramplan.fit import Fit, Limit
@@ -18,6 +18,10 @@ from vramplan.importing.model import Left
 from vramplan.importing.problems import ImportProblem
 from vramplan.ledger import Band, Estimate, Moment, Term
 from vramplan.link import to_query
+from vramplan.measured_run import against
+from vramplan.measured_run.failure import Candidate, failure, same
+from vramplan.measured_run.reading import Reading
+from vramplan.measured_run.record import Record
 from vramplan.settings import Settings
 
 Setting = bool | int | Annotated[Decimal, PlainSerializer(units.plain_decimal, return_type=str)] | str
@@ -383,6 +387,121 @@ def _left(parts: tuple[Left, ...]) -> list[LeftDocument]:
     return [LeftDocument(key=each.key, why=each.why) for each in parts]
 
 
+class ComparedDocument(Document):
+    """One measured peak against its estimate."""
+
+    kind: str = Field(description="allocated, reserved or process")
+    measured_bytes: Bytes
+    low_bytes: Bytes = Field(description="The least that was estimated; the estimate itself for allocated memory")
+    high_bytes: Bytes
+    difference_bytes: int = Field(description="Measured less the nearest of the two; 0 between them")
+
+
+class FailedDocument(Document):
+    """What the message of a run that ran out of memory says, as far as it does."""
+
+    tried_bytes: Bytes
+    held_bytes: Bytes | None = Field(description="Allocated when it failed")
+    free_bytes: Bytes | None
+    total_bytes: Bytes | None
+    reserved_bytes: Bytes | None
+    process_bytes: Bytes | None
+    needed_bytes: Bytes | None = Field(description="Allocated at least, had it not failed")
+
+
+class CandidateDocument(Document):
+    """A tensor of the size that a failed run asked for."""
+
+    moment: str
+    name: str
+    shape: str
+    dtype: str
+    bytes: Bytes
+    beside_bytes: Bytes | None = Field(description="What the estimate has alive besides it then")
+    as_measured: bool = Field(description="Whether that is what the run had allocated")
+
+
+class ExplanationDocument(Document):
+    """Other settings, and how far what was measured is from them."""
+
+    change: str
+    also: str = Field(description="Changes with the same peak")
+    peak_gib: str
+    difference: str
+    likely: bool
+    query: str = Field(description="The link that takes them over")
+
+
+class BlockDocument(Document):
+    """Blocks of a snapshot that were alive at its peak and made in one place."""
+
+    bytes: Bytes
+    count: int
+    place: str
+
+
+class MeasuredDocument(Document):
+    """What was measured of one run, against its estimate."""
+
+    source: str = Field(description="What was read; empty where the link has it")
+    notes: list[str]
+    query: str = Field(description="The link with the measurement")
+    same_settings: bool = Field(description="Whether these settings were measured, as far as is known")
+    peak_bytes: Bytes
+    compared: list[ComparedDocument]
+    failed: FailedDocument | None
+    headroom_bytes: int
+    adjusted_headroom_bytes: int | None = Field(description="With the difference of the measured run; null where there is none")
+    sentences: list[str]
+    candidates: list[CandidateDocument]
+    explanations: list[ExplanationDocument]
+    blocks: list[BlockDocument]
+
+    @classmethod
+    def of(cls, content: tuple[Estimate, Reading | None]) -> Self:
+        """The document of an estimate with a measurement, and of what was read."""
+        estimate, reading = content
+        record, told, why = against.record_of(estimate.settings), own_run.own_run(estimate), own_run.explained(estimate)
+        found = failure(estimate, record) if not told.other else None
+        return cls(
+            source=reading.source if reading else "",
+            notes=list(reading.told) if reading else [],
+            query=to_query(estimate.settings),
+            same_settings=not told.other,
+            peak_bytes=estimate.peak_bytes,
+            compared=[_compared(each) for each in against.compared(estimate, record)],
+            failed=_failed(record) if record.failed else None,
+            headroom_bytes=estimate.headroom_bytes,
+            adjusted_headroom_bytes=against.adjusted_headroom(estimate),
+            sentences=[told.settings, *told.sentences, *(why.sentences if why else ())],
+            candidates=[_candidate(each, record) for each in found.candidates] if found else [],
+            explanations=[
+                ExplanationDocument(change=each.label, also=each.also, peak_gib=each.peak, difference=each.difference, likely=each.likely, query=each.query)
+                for each in (why.choices if why else ())
+            ],
+            blocks=[BlockDocument(bytes=each.bytes, count=each.count, place=each.place) for each in (reading.blocks if reading else ())],
+        )
+
+
+def _compared(each: against.Compared) -> ComparedDocument:
+    return ComparedDocument(kind=each.kind, measured_bytes=each.measured, low_bytes=each.low, high_bytes=each.high, difference_bytes=each.difference)
+
+
+def _failed(record: Record) -> FailedDocument:
+    return FailedDocument(
+        tried_bytes=record.tried, held_bytes=record.held, free_bytes=record.free, total_bytes=record.total, reserved_bytes=record.pool,
+        process_bytes=record.taken, needed_bytes=against.least_needed(record),
+    )
+
+
+def _candidate(each: Candidate, record: Record) -> CandidateDocument:
+    tensor = each.tensor
+    return CandidateDocument(
+        moment=each.moment, name=tensor.name, shape=tensor.shape, dtype=tensor.dtype, bytes=tensor.bytes, beside_bytes=each.beside_bytes,
+        as_measured=same(each, record),
+    )
+
+
 class ErrorDocument(Document):
     """Why a file cannot be read."""
 
@@ -409,6 +528,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "gpus": GpusDocument,
     "compare": CompareDocument,
     "link": LinkDocument,
+    "measured": MeasuredDocument,
     "import": ImportDocument,
 }
 """Every document by the command that prints it."""

@@ -1,5 +1,6 @@
 """Files and the Hub for the terminal: what the page does with the browser's own means."""
 
+from collections.abc import Callable
 import os
 import stat
 import sys
@@ -24,18 +25,23 @@ CHUNK_BYTES = 2**16
 
 def file_text(path: str) -> str:
     """The text of a file (- is standard input), refused by its size before it is read. Raises ImportProblem."""
+    return decoded(file_bytes(path, MAX_BYTES, check_size))
+
+
+def file_bytes(path: str, most: int, check: Callable[[int], None] = lambda size: None) -> bytes:
+    """The bytes of a file (- is standard input), at most one more than `most`; `check` may refuse its size before. Raises ImportProblem."""
     if path == "-":
-        return decoded(sys.stdin.buffer.read(MAX_BYTES + 1))
+        return sys.stdin.buffer.read(most + 1)
     try:
         facts = os.stat(path)
         if stat.S_ISREG(facts.st_mode):
-            check_size(facts.st_size)
+            check(facts.st_size)
         with Path(path).open("rb") as file:
-            return decoded(file.read(MAX_BYTES + 1))
+            return file.read(most + 1)
     except ImportProblem:
         raise
     except IsADirectoryError:
-        raise ImportProblem("not_a_file", f"{quoted(path)} is a folder.", "Name the config.json in it.") from None
+        raise ImportProblem("not_a_file", f"{quoted(path)} is a folder.", "Name the file in it.") from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "the name cannot be used"
         raise ImportProblem("unreadable", f"{quoted(path)} cannot be read: {reason.lower()}.", "Check the path.") from None

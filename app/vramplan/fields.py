@@ -12,6 +12,7 @@ from vramplan.kinds import (
     ExactDecimal,
     Field,
     Kind,
+    Measured,
     Option,
     Targets,
     WholeNumber,
@@ -537,6 +538,7 @@ FIELDS: tuple[Field, ...] = (
         condition="only with accounting=planning",
         kept=True,
     ),
+    _step_field("measured", Measured(), "Your own run", "What was measured of a run with these settings: amounts in bytes.", "advanced"),
 )
 
 BY_NAME = {field.name: field for field in FIELDS}

@@ -53,7 +53,12 @@ class Targets:
     parts: tuple[str, ...]
 
 
-Kind = Choice | WholeNumber | ExactDecimal | Targets
+@dataclass(frozen=True)
+class Measured:
+    """A setting that takes what was measured of a run, as measured_run.record writes it, or nothing."""
+
+
+Kind = Choice | WholeNumber | ExactDecimal | Targets | Measured
 
 
 def always(values: Mapping[str, object]) -> bool:

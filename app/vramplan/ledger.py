@@ -20,6 +20,19 @@ class Holding:
     why: str
 
 
+@dataclass(frozen=True)
+class Placed:
+    """One tensor at one instant of a step: its moment, the tensor, and bytes of everything alive then, None where that is not known.
+
+    state_bytes: what of it are states of the optimizer, which are not there before the first update.
+    """
+
+    moment: str
+    tensor: Holding
+    alive_bytes: int | None
+    state_bytes: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """One row of the ledger: what the memory holds, and how many bytes."""

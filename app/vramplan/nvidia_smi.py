@@ -29,6 +29,12 @@ ONE_AMOUNT = re.compile(r"\s*(?:memory\.used\s*\[MiB\]\s*)?(\d{1,9})\s*MiB\s*", 
 END_OF_LINE = re.compile(r"(MiB\]?)\s*(?=\d+\s*,)", re.IGNORECASE)
 """Where a comma-separated line ends and the next card's begins with its index, line break or not."""
 
+PROCESS_ROW = re.compile(r"\b(\d{1,9})\s{1,9}(C|G|C\+G|M\+C)\s{1,9}(\S[^|\n]{0,120}?)\s{1,60}(\d{1,9})\s{0,3}MiB")
+"""One process of the table: its number, its type (C computes, G draws), its name and what it uses."""
+
+QUERIED_PROCESS = re.compile(r"\b\d{1,9},\s{0,3}([^,\n]{1,160}),\s{0,3}(\d{1,9})\s{0,3}MiB")
+"""One line of --query-compute-apps=pid,process_name,used_memory."""
+
 COLUMNS = ("memory.total", "memory.used", "memory.free")
 """Columns of amounts, in the order they are read in where no line names them."""
 
@@ -51,6 +57,15 @@ def read_used(pasted: str) -> Used | None:
     text = pasted[:MAX_PASTED_LENGTH]
     amounts = USED_OF_TOTAL.findall(text) or _of_lines(text) or ONE_AMOUNT.findall(text if ONE_AMOUNT.fullmatch(text) else "")
     return Used(max(int(amount) for amount in amounts), len(amounts)) if amounts else None
+
+
+def read_processes(pasted: str) -> list[int]:
+    """MiB of every process that computes on a card, largest first, by the rows that nvidia-smi prints of them."""
+    text = pasted[:MAX_PASTED_LENGTH]
+    found = [int(row[3]) for row in PROCESS_ROW.findall(text) if "C" in row[1]]
+    if not found and "memory.total" not in text:
+        found = [int(mib) for _, mib in QUERIED_PROCESS.findall(text)]
+    return sorted(found, reverse=True)
 
 
 def _of_lines(text: str) -> list[str]:

@@ -106,6 +106,7 @@ class Settings:
     half_precision: str | None = None
     activation_multiplier: Decimal | int | float | str | None = None
     extra_allowance: Decimal | int | float | str | None = None
+    measured: str | None = None
 
     def __post_init__(self) -> None:
         given = {field.name: getattr(self, field.name) for field in FIELDS}

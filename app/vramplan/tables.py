@@ -1,12 +1,13 @@
 """Reports as text for a terminal: aligned columns, nothing else."""
 
-from vramplan import accounts, brought, report, words
+from vramplan import accounts, brought, own_run, report, words
 from vramplan.curve import Curve
 from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_rows
 from vramplan.fit import Fit
 from vramplan.gpus import GpuCurve
 from vramplan.importing.imported import Imported
 from vramplan.ledger import Estimate
+from vramplan.measured_run.reading import Reading
 
 BAR_WIDTH = 24
 """Characters of the longest bar of the component table."""
@@ -186,3 +187,39 @@ def import_table(imported: Imported) -> str:
     counts = [(each.label, each.text, each.exact) for each in brought.counts(imported)]
     lists = [f"{group.title}\n{columns(list(group.rows), left=(0, 1))}" for group in brought.groups(imported)]
     return "\n\n".join((f"{brought.title(imported)}\n{brought.sentence(imported)}", columns(counts), *lists))
+
+
+def measured_table(estimate: Estimate, reading: Reading | None) -> str:
+    """Headline, what was measured against the estimate, what may explain it, and the blocks of a snapshot."""
+    told, why = own_run.own_run(estimate), own_run.explained(estimate)
+    lines = [f"Read: {reading.source}.", *reading.told] if reading else []
+    rows = [("Measured", "GiB", "Estimate", "Difference", "")]
+    rows += [(each.label, each.measured, each.estimated, each.difference, each.share) for each in told.measures]
+    parts = [
+        headline(estimate),
+        "\n".join((*lines, told.settings, *told.sentences)),
+        columns(rows) if told.measures else "",
+        "\n".join(why.sentences) if why else "",
+        _tensors_asked_for(why.tensors) if why else "",
+        _choices(why.choices) if why else "",
+        told.adjusted,
+        _blocks(own_run.block_rows(reading.blocks)) if reading else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _tensors_asked_for(tensors: tuple[own_run.TensorRow, ...]) -> str:
+    rows = [("Tensor of this size", "Shape", "Type", "GiB", "Moment", "Besides, GiB", "")]
+    rows += [(t.label, t.shape, t.dtype, t.gib, t.moment, t.beside, "← as your run" if t.same else "") for t in tensors]
+    return columns(rows, left=(0, 1, 2, 4, 6)) if tensors else ""
+
+
+def _choices(choices: tuple[own_run.Choice, ...]) -> str:
+    rows = [("With", "Peak GiB", "Measured less that", "", "", "The same with")]
+    rows += [(each.label, each.peak, each.difference, each.share, "← likely" if each.likely else "", each.also) for each in choices]
+    return columns(rows, left=(0, 4, 5)) if choices else ""
+
+
+def _blocks(blocks: tuple[own_run.BlockRow, ...]) -> str:
+    rows = [("GiB", "Blocks", "Made at"), *((each.gib, each.count, each.place) for each in blocks)]
+    return f"Alive at the peak of the snapshot:\n{columns(rows, left=(2,))}" if blocks else ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from vramplan.catalogue import cards, gpu_classes, presets
 from vramplan.checks import Value
 from vramplan.fields import BY_NAME
-from vramplan.kinds import Choice, Option, Targets
+from vramplan.kinds import Choice, Measured, Option, Targets
 from vramplan.settings import as_text
 from vramplan.stacks import stacks
 from vramplan.units import count_text, counted, gib_text, plain_decimal
@@ -156,6 +156,8 @@ def value_text(name: str, value: Value) -> str:
     kind = BY_NAME[name].kind
     if isinstance(kind, Choice | Targets):
         return next((option.label for option in kind.options if option.value == as_text(value)), as_text(value))
+    if isinstance(kind, Measured):
+        return value or "nothing"
     return count_text(value) if isinstance(value, int) else plain_decimal(value)
 
 

@@ -4,6 +4,7 @@ What PyTorch's allocator has given out (max_memory_allocated); the CUDA context 
 holds on top is a band.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from vramplan.accountings.step import confidence
@@ -11,8 +12,9 @@ from vramplan.accountings.step.bands import process_band, reserved_band
 from vramplan.accountings.step.build import MATH, structure
 from vramplan.accountings.step.describe import holdings, terms
 from vramplan.accountings.step.moments import LAST, LOSS, Step, step_of
+from vramplan.accountings.step.placing import placed
 from vramplan.accountings.step.shares import total
-from vramplan.ledger import LIKELY, YES, Band, Estimate, Moment, Parameters, Term, verdict
+from vramplan.ledger import LIKELY, YES, Band, Estimate, Moment, Parameters, Placed, Term, verdict
 from vramplan.settings import Settings
 
 CONTEXT_IS_BESIDE = True
@@ -61,6 +63,11 @@ def fits(settings: Settings) -> bool:
     budget = settings.budget_bytes
     usable = budget - settings.context_bytes
     return verdict(usable=usable, budget=budget, peak=peak, process=process, divided=settings.divides_states) in (YES, LIKELY)
+
+
+def tensors_of_size(settings: Settings, wanted: Callable[[int], bool]) -> tuple[Placed, ...]:
+    """Every single tensor whose bytes are wanted, with each instant at which it is alive. Raises NotExpressible."""
+    return placed(step_of(structure(settings)), settings.micro_batch * settings.sequence_length, settings.sequence_length, wanted)
 
 
 def writes_attention_out(settings: Settings) -> bool:

@@ -50,7 +50,7 @@ def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) ->
     if not (run.sharding.divides or run.steps_in_backward) and dict(instant.held).get("gradients") == step.gradients:
         found["gradients"] = _parameters(state.trained_weights(run), "kept until the optimizer step")
     if instant.walk:
-        found[TAPE_ROW[instant.walk.split()[0]]] = _alive(step.alive(instant), tokens, sequence_length)
+        found[TAPE_ROW[instant.walk.split()[0]]] = alive_holdings(step.alive(instant), tokens, sequence_length)
     return {row: listed for row, listed in found.items() if listed}
 
 
@@ -73,7 +73,7 @@ def _saved(step: Step, instant: Instant, tokens: int, sequence_length: int) -> t
     kept = dict(instant.held).get("saved_activations", NOTHING)
     if not kept[1]:
         return ()
-    of_embedding = _alive([Alive(t.name, t, SAVED) for t in step.of_embedding], tokens, sequence_length)
+    of_embedding = alive_holdings([Alive(t.name, t, SAVED) for t in step.of_embedding], tokens, sequence_length)
     by_layers = plus(kept, times(-1, total_of(step.of_embedding)))
     return (*_saved_by_layers(step, by_layers, tokens, sequence_length), *of_embedding)
 
@@ -88,10 +88,10 @@ def _saved_by_layers(step: Step, kept: Amount, tokens: int, sequence_length: int
         width, size = step.run.shape.hidden_size, residual_size(step.run)
         name = "layer input" if one == width * size else "layer input, and inputs of 8-bit linear maps"
         shape = SHAPES[TOKENS].format(width=width)
-        return (Holding(name, shape, _dtype(size), count, evaluate(kept, tokens, sequence_length), "checkpoint of a layer"),)
+        return (Holding(name, shape, dtype_text(size), count, evaluate(kept, tokens, sequence_length), "checkpoint of a layer"),)
     first = () if step.first_saves_less == NOTHING else step.layer.tape.saved_tensors(input_gradient=False)
-    of_one = _alive([Alive(t.name, t, SAVED) for t in step.layer.tape.saved_tensors()], tokens, sequence_length)
-    of_first = _alive([Alive(f"first layer’s {t.name}", t, SAVED) for t in first], tokens, sequence_length)
+    of_one = alive_holdings([Alive(t.name, t, SAVED) for t in step.layer.tape.saved_tensors()], tokens, sequence_length)
+    of_first = alive_holdings([Alive(f"first layer’s {t.name}", t, SAVED) for t in first], tokens, sequence_length)
     others = count - bool(first)
     of_others = (replace(each, count=others * each.count, bytes=others * each.bytes) for each in of_one if others)
     return (*of_others, *of_first)
@@ -99,14 +99,16 @@ def _saved_by_layers(step: Step, kept: Amount, tokens: int, sequence_length: int
 
 def _parameters(weights: tuple[state.Weight, ...], why: str) -> tuple[Holding, ...]:
     """Kinds of parameter tensors, largest first."""
-    found = (
-        Holding(w.name, f"({w.rows:,}, {w.columns:,})" if w.columns > 1 else f"({w.rows:,},)", _dtype(w.itemsize), w.count, w.bytes, why)
-        for w in weights
-    )
-    return tuple(sorted(found, key=lambda holding: -holding.bytes))
+    return tuple(sorted((weight_holding(weight, why) for weight in weights), key=lambda holding: -holding.bytes))
 
 
-def _alive(alive: list[Alive], tokens: int, sequence_length: int) -> tuple[Holding, ...]:
+def weight_holding(weight: state.Weight, why: str) -> Holding:
+    """One kind of parameter tensor."""
+    shape = f"({weight.rows:,}, {weight.columns:,})" if weight.columns > 1 else f"({weight.rows:,},)"
+    return Holding(weight.name, shape, dtype_text(weight.itemsize), weight.count, weight.bytes, why)
+
+
+def alive_holdings(alive: list[Alive], tokens: int, sequence_length: int) -> tuple[Holding, ...]:
     """Alive tensors, equal ones counted together, largest first."""
     growth = {FIXED: 1, TOKENS: tokens, PAIRS: tokens * sequence_length, POSITIONS: sequence_length}
     counts: dict[tuple, int] = {}
@@ -114,11 +116,12 @@ def _alive(alive: list[Alive], tokens: int, sequence_length: int) -> tuple[Holdi
         key = (each.name, each.tensor.growth, each.tensor.width, each.tensor.itemsize, each.why)
         counts[key] = counts.get(key, 0) + 1
     found = [
-        Holding(name, SHAPES[kind].format(width=width), _dtype(size), count, count * width * size * growth[kind], why)
+        Holding(name, SHAPES[kind].format(width=width), dtype_text(size), count, count * width * size * growth[kind], why)
         for (name, kind, width, size, why), count in counts.items()
     ]
     return tuple(sorted(found, key=lambda holding: -holding.bytes))
 
 
-def _dtype(size: int) -> str:
+def dtype_text(size: int) -> str:
+    """The type of values of so many bytes."""
     return {HALF: "16-bit", SINGLE: "float32", 1: "bytes", INDEX_SIZE: "int64"}[size]

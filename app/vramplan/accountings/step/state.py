@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import floor
 
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.architecture import norms_per_layer
@@ -165,6 +166,17 @@ def state_bytes(run: Structure) -> int:
 def states_bytes(optimizer: str, weights: Iterable[Weight]) -> int:
     """The same for the tensors that an optimizer is given."""
     return sum(weight.count * whole_bytes_up(_state(optimizer, weight)) for weight in weights)
+
+
+def state_tensor_bytes(run: Structure, weight: Weight) -> int:
+    """Bytes of one state that has the shape of its parameter; 0 where the optimizer keeps none on the GPU.
+
+    Shape: (rows, columns), in whole bytes per value: the scales of 8-bit states are tensors of their own. Source: as for all states, below.
+    """
+    if run.optimizer == "adafactor":
+        return 0
+    states = 1 if run.optimizer in ("sgd-momentum", "lion") else 2
+    return floor(Fraction(_state(run.optimizer, weight), states * weight.values)) * weight.values
 
 
 def _state(optimizer: str, weight: Weight) -> Fraction | int:
