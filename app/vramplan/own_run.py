@@ -12,7 +12,7 @@ from vramplan.errors import NotExpressible
 from vramplan.ledger import LIKELY, YES, Estimate, verdict
 from vramplan.link import to_query
 from vramplan.measured_run import against
-from vramplan.measured_run.doubts import OFF, Doubts, Explanation, doubts
+from vramplan.measured_run.doubts import Doubts, Explanation, doubts, is_off
 from vramplan.measured_run.failure import Candidate, Failure, failure, same
 from vramplan.measured_run.reading import Reading
 from vramplan.measured_run.record import Record
@@ -271,7 +271,7 @@ def _doubt_sentences(tried: Doubts, record: Record) -> list[str]:
         ]
     if not tried.present:
         return []
-    if abs(tried.present) <= OFF * measured and record.kind == "allocated":
+    if record.kind == "allocated" and not is_off(tried.present, measured=measured):
         return ["That is within what recorded runs differ by; no assumption stands out as wrong."]
     if not tried.explanations:
         return [f"None of the {count_text(tried.tried)} changes that were tried comes nearer."]

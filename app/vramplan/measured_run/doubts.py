@@ -18,6 +18,7 @@ from vramplan.kinds import Choice
 from vramplan.measured_run.against import compared
 from vramplan.measured_run.record import Record
 from vramplan.settings import Settings
+from vramplan.units import MIB
 
 DOUBTED = (
     "loss", "layer_kernels", "attention_kernel", "checkpointing", "optimizer", "trainable_precision", "base_precision", "kbit_preparation", "quantization",
@@ -34,9 +35,12 @@ MOST_PAIRS = 40
 MOST_SINGLE, MOST_PAIRED = 5, 3
 """Explanations by one change, and by two together, that are listed."""
 
-NEAR, OFF = Fraction(1, 100), Fraction(3, 200)
-"""Shares of the measured amount: an explanation is near within the first, the present settings are off beyond the second. Nine in
-ten recorded runs lie far nearer to their estimate; tests/test_own_run.py holds the rule against them."""
+NEAR, OFF = Fraction(1, 100), Fraction(3, 100)
+"""Shares of the measured amount: an explanation is near within the first, the present settings are off beyond the second. Nearly all
+recorded runs lie far nearer to their estimate; tests/test_own_run.py holds the rule against them."""
+
+OFF_BYTES = 64 * MIB
+"""Bytes beyond which they are off as well: in very small runs what no estimate knows weighs more."""
 
 CLEARLY = 4
 """How many times nearer than the next one, and than the present settings, an explanation has to be."""
@@ -99,11 +103,16 @@ def likely(explanations: list[Explanation], *, present: int, measured: int) -> E
     Two changes together are never called likely: there are so many pairs that some come near by chance.
     """
     ranked = _nearest(explanations)
-    if not ranked or abs(present) <= OFF * measured:
+    if not ranked or not is_off(present, measured=measured):
         return None
     first = abs(ranked[0].difference)
     others = [abs(present), *(abs(each.difference) for each in ranked[1:2])]
     return ranked[0] if first <= NEAR * measured and all(other > CLEARLY * first for other in others) else None
+
+
+def is_off(difference: int, *, measured: int) -> bool:
+    """Whether a difference is larger than recorded runs have."""
+    return abs(difference) > max(OFF * measured, OFF_BYTES)
 
 
 def _nearest(explanations: list[Explanation]) -> list[Explanation]:
