@@ -196,7 +196,7 @@ def test_the_budget_is_1_to_2048_gib_in_either_unit(budget, unit, valid):
 
 OF_ONE_ACCOUNTING = {
     "step": {"stack", "quantization", "kbit_preparation", "base_precision", "lora_dropout", "loss", "layer_kernels", "optimizer_step", "torch_compile", "checkpoint_kind", "autocast",
-             "half_precision", "sharding", "sharded_over", "offload"},
+             "half_precision", "sharding", "sharded_over", "offload", "measured"},
     "planning": {"activation_multiplier", "extra_allowance"},
 }
 
