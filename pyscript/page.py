@@ -26,6 +26,7 @@ from pyscript.bring import Bring
 from pyscript.controls import Controls
 from pyscript.dom import Region
 from pyscript.events import Later, listen, start as start_task
+from pyscript.own_run import OwnRun
 from pyscript.results import ResultsSide
 from pyscript.views import problems as problems_view
 from pyscript.views import share as share_view
@@ -64,7 +65,9 @@ class Page:
         self._pointing = False
         self._clear_toasts = Later(self._clear, TOAST_FOR)
         bring = Bring(lambda: self._texts, self._use)
+        self._own_run = OwnRun(lambda: self._estimate, self._use)
         self._bringing = {
+            "own-run-read": self._own_run.read_box,
             "bring-read": bring.read_box, "bring-fetch": bring.fetch, "bring-cancel": bring.cancel, "bring-as-dense": bring.read_as_dense,
         }
 
@@ -129,6 +132,7 @@ class Page:
             self._results.show_problems(problem.errors)
         else:
             self._count(self._settings, names)
+        self._own_run.show(self._estimate)
 
     def _count(self, settings: Settings, names: set[str]) -> None:
         """Show the estimate of a valid run, or the sentence that says why the accounting has none."""

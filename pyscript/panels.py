@@ -40,7 +40,16 @@ def headline(estimate: Estimate) -> Element:
     """The answer."""
     amounts = {row.name: row.bytes for row in report.components(estimate)}
     stack = chart.stack(amounts, budget=estimate.usable_bytes, longest=estimate.budget_bytes)
-    return headline_view.headline(report.headline(estimate), stack, accounts.unchecked_text(estimate))
+    return headline_view.headline(report.headline(estimate), stack, accounts.unchecked_text(estimate), _adjusted(estimate))
+
+
+def _adjusted(estimate: Estimate) -> str:
+    """Headroom with the difference of a measured run; what works that out is imported only for one."""
+    if not estimate.settings.measured:
+        return ""
+    from vramplan import own_run
+
+    return own_run.adjusted_text(estimate)
 
 
 def uncounted(settings: Settings, shown: FieldError) -> Element:

@@ -51,7 +51,7 @@ RUNGS = (
     {"gpus"},
     {"fit", "curve", "compare"},
     {"chart", "words"},
-    {"report", "accounts", "brought", "evidence", "fetching", "own_run"},
+    {"report", "accounts", "brought", "evidence", "fetching", "own_run", "measure"},
     {"calculation", "documents", "share", "tables"},
     {"cli"},
     {"__init__", "__main__"},

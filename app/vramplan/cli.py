@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from vramplan import brought, own_run, tables
+from vramplan import brought, measure, own_run, tables
 from vramplan.accountings import estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.compare import compare
@@ -42,6 +42,7 @@ COMMANDS = {
     "compare": "the same run with full fine-tuning, LoRA and QLoRA",
     "link": "the link that opens this run in the page (with --link, at the same address)",
     "measured": "what was measured of a run, against its estimate: a paste, an out-of-memory message, a memory snapshot",
+    "measure": "a script that measures this run on your GPU and prints one line for `measured`",
     "import": "what a config.json or an adapter_config.json comes to: parameters, settings, what was assumed",
 }
 
@@ -73,6 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         settings = parse(texts, version=link.version)
         current = None if options.command == "link" else estimate(settings)
+        written = measure.script(settings) if options.command == "measure" else ""
         if current and options.command == "measured":
             current = own_run.with_reading(current, reading)
     except SettingsError as problem:
@@ -87,6 +89,8 @@ def main(arguments: list[str] | None = None) -> int:
     page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
     if current is None:
         return _print(lambda: _document("link", settings) if options.json else f"{page if '://' in page else ''}?{to_query(settings)}")
+    if written:
+        return _print(lambda: _document("measure", (settings, written)) if options.json else written)
     if options.command == "measured":
         status = _print(lambda: _document("measured", (current, reading)) if options.json else tables.measured_table(current, reading))
         return status or (FITS if current.fits else DOES_NOT_FIT)

@@ -18,6 +18,7 @@ from vramplan.importing.model import Left
 from vramplan.importing.problems import ImportProblem
 from vramplan.ledger import Band, Estimate, Moment, Term
 from vramplan.link import to_query
+from vramplan.measure import needs
 from vramplan.measured_run import against
 from vramplan.measured_run.failure import Candidate, failure, same
 from vramplan.measured_run.reading import Reading
@@ -387,6 +388,20 @@ def _left(parts: tuple[Left, ...]) -> list[LeftDocument]:
     return [LeftDocument(key=each.key, why=each.why) for each in parts]
 
 
+class MeasureDocument(Document):
+    """A script that measures a run."""
+
+    query: str = Field(description="The run it measures")
+    needs: list[str] = Field(description="Packages it imports")
+    script: str
+
+    @classmethod
+    def of(cls, content: tuple[Settings, str]) -> Self:
+        """The document of a run and its script."""
+        settings, script = content
+        return cls(query=to_query(settings), needs=list(needs(settings)), script=script)
+
+
 class ComparedDocument(Document):
     """One measured peak against its estimate."""
 
@@ -528,6 +543,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "gpus": GpusDocument,
     "compare": CompareDocument,
     "link": LinkDocument,
+    "measure": MeasureDocument,
     "measured": MeasuredDocument,
     "import": ImportDocument,
 }

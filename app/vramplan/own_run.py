@@ -232,7 +232,7 @@ def _verdict_sentence(estimate: Estimate, record: Record) -> str:
     """What the estimate says of the card the run failed on."""
     total = record.total or estimate.budget_bytes
     usable = total - estimate.context_bytes
-    said = verdict(usable=usable, budget=total, peak=estimate.peak_bytes, process=estimate.process)
+    said = verdict(usable=usable, budget=total, peak=estimate.peak_bytes, process=estimate.process, divided=estimate.settings.divides_states)
     card = f"{gib_text(total)} GiB, what the card has," if record.total else f"{gib_text(total)} GiB"
     outcome = "but it did not: the estimate is too low, or other processes used the card" if said in (YES, LIKELY) else "as it turned out"
     return f"For {card} the estimate says: {words.verdict_text(said).lower()}; {outcome}."

@@ -34,7 +34,7 @@ def columns(rows: list[tuple[str, ...]], *, left: tuple[int, ...] = (0,)) -> str
 def headline(estimate: Estimate) -> str:
     """The answer in the first lines of every command."""
     told = report.headline(estimate)
-    lines = (told.run, told.sentence, told.closeness, told.counted, told.beside)
+    lines = (told.run, told.sentence, told.closeness, own_run.adjusted_text(estimate), told.counted, told.beside)
     return "\n".join(line for line in lines if line)
 
 
@@ -202,7 +202,6 @@ def measured_table(estimate: Estimate, reading: Reading | None) -> str:
         "\n".join(why.sentences) if why else "",
         _tensors_asked_for(why.tensors) if why else "",
         _choices(why.choices) if why else "",
-        told.adjusted,
         _blocks(own_run.block_rows(reading.blocks)) if reading else "",
     ]
     return "\n\n".join(part for part in parts if part)

@@ -16,7 +16,7 @@ from vramplan_site import explain
 from vramplan_site.toolchain import ROOT
 from pyscript import panels
 from pyscript.tree import Child, Element, h, markup
-from pyscript.views.form import form
+from pyscript.views.form import form, own_run_panel
 
 SLOT = re.compile(r"<!--slot ([\w-]+)-->")
 """A place in index.html that is filled in here."""
@@ -69,6 +69,7 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         **dict.fromkeys(("gpus", "gpus-table", "host"), ()),  # the opening run fits, on one GPU
         "assumptions": panels.assumptions(opening),
         "differences": panels.differences(opening),
+        "own-run": own_run_panel(),
         "verdicts": explain.verdicts(),
         "calculation": explain.calculation(by_accounting(opening.settings)["planning"]),
         "examples": explain.examples(),

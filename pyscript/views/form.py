@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 
 from vramplan.catalogue import TRAITS
 from vramplan.fields import FIELDS, SECTIONS
-from vramplan.kinds import Choice, ExactDecimal, Field, Option, Targets
+from vramplan.kinds import Choice, ExactDecimal, Field, Measured, Option, Targets
 from vramplan.limits import range_text
 from vramplan.words import option_groups
 from pyscript.tree import Child, Element, h
-from pyscript.views import bring
+from pyscript.views import bring, own_run
 from pyscript.views.finder import box_id, finder
 
 LISTED_FROM = 4
@@ -81,6 +81,8 @@ def control_id(field: Field) -> str:
     """Id of the control that gets the focus when the field is wrong."""
     if is_searched(field):
         return box_id(field.name)
+    if is_measured(field):
+        return own_run.TEXT
     return option_id(field.name, field.kind.options[0].value) if is_row(field) else field.name
 
 
@@ -101,7 +103,18 @@ def is_targets(field: Field) -> bool:
 
 def is_typed(field: Field) -> bool:
     """Whether the field is a number in a box, of which the range is shown."""
-    return not isinstance(field.kind, Choice | Targets)
+    return not isinstance(field.kind, Choice | Targets | Measured)
+
+
+def is_measured(field: Field) -> bool:
+    """Whether the field is what was measured of a run, which has a part of the page to itself."""
+    return isinstance(field.kind, Measured)
+
+
+def own_run_panel() -> Element:
+    """That part of the page."""
+    name = next(field.name for field in FIELDS if is_measured(field))
+    return own_run.panel(name, error_id(name), field_id(name))
 
 
 def is_shown(field: Field) -> bool:
@@ -111,7 +124,7 @@ def is_shown(field: Field) -> bool:
 
 def fold_of(field: Field) -> str:
     """The folded part a field is in; empty for a field that is always in sight."""
-    return TRAITS_FOLD if field.name in TRAITS else ADVANCED if field.section == ADVANCED else ""
+    return TRAITS_FOLD if field.name in TRAITS else ADVANCED if field.section == ADVANCED and not is_measured(field) else ""
 
 
 def named_set(field: Field, text: str) -> str:
@@ -120,7 +133,7 @@ def named_set(field: Field, text: str) -> str:
 
 
 def _section(section: str, label: str, texts: Mapping[str, str], applying: set[str], extra: Element | None) -> Element:
-    fields = [field for field in FIELDS if field.section == section and is_shown(field)]
+    fields = [field for field in FIELDS if field.section == section and is_shown(field) and not is_measured(field)]
     fields.sort(key=lambda field: SHOWN_LAST.index(field.name) if field.name in SHOWN_LAST else -1)
     first, *others = _fields(fields, section, texts, applying)
     inside = [first, extra, *others, *_folded(fields, section, texts, applying)]

@@ -14,8 +14,8 @@ SIGNS = {
 """A tick, two waves, an exclamation mark and a cross: verdicts differ in shape, not only in colour."""
 
 
-def headline(told: Headline, stack: Stack, caveat: str) -> Element:
-    """The headline card, for one valid run."""
+def headline(told: Headline, stack: Stack, caveat: str, adjusted: str = "") -> Element:
+    """The headline card, for one valid run. adjusted: headroom with the difference of a measured run, in a sentence."""
     return h(
         "div",
         h("p", told.run, class_="run"),
@@ -30,6 +30,7 @@ def headline(told: Headline, stack: Stack, caveat: str) -> Element:
         stack_bar(stack),
         h("p", told.line, class_="line-note") if told.line else None,
         h("p", told.closeness, class_="closeness") if told.closeness else None,
+        h("p", adjusted, " ", h("a", "Your own run", href="#own-run-part"), class_="adjusted") if adjusted else None,
         _caveat(caveat) if caveat else None,
         class_="headline",
         data_verdict=told.verdict_name,

@@ -264,6 +264,30 @@ class Calculator:
         for event in ("dragenter", "dragover", "drop"):
             self.root.locator("main").dispatch_event(event, {"dataTransfer": transfer})
 
+    @property
+    def own_run_text(self):
+        """The box for what a run printed."""
+        return self.root.get_by_role("textbox", name="Paste what your run printed")
+
+    @property
+    def own_run(self):
+        """What was measured, against the estimate."""
+        return self.root.get_by_role("group", name="Your run against the estimate")
+
+    @property
+    def explained(self):
+        """What may explain it."""
+        return self.root.get_by_role("group", name="What may explain it")
+
+    def measured(self, text):
+        """Bring what a run printed, and read it."""
+        self.own_run_text.fill(text)
+        self.button("Read what was measured").click()
+
+    def choose_snapshot(self, name, content):
+        """Choose a snapshot file."""
+        self.root.get_by_label("Choose a snapshot").set_input_files({"name": name, "mimeType": "application/octet-stream", "buffer": content})
+
     def fetch(self, name):
         """Ask the Hub for a model."""
         self.open_bring()

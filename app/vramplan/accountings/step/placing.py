@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from vramplan.accountings.step import state
 from vramplan.accountings.step.describe import alive_holdings, dtype_text, weight_holding
-from vramplan.accountings.step.moments import STEP, Instant, Step, evaluate
+from vramplan.accountings.step.moments import NOTHING, STEP, Instant, Step, evaluate
 from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, TOKENS, Tape
 from vramplan.ledger import Holding, Placed
 
@@ -45,7 +45,7 @@ def _sizes(tape: Tape) -> set[tuple[int, int]]:
 
 
 def _states(instant: Instant, tokens: int, sequence_length: int) -> int:
-    return evaluate(dict(instant.held)["optimizer_states"], tokens, sequence_length)
+    return evaluate(dict(instant.held).get("optimizer_states", NOTHING), tokens, sequence_length)
 
 
 def _parameters(step: Step, wanted: Callable[[int], bool]) -> list[Placed]:
