@@ -9,15 +9,18 @@ from vramplan.errors import NotExpressible
 from vramplan.measured_run.against import fingerprint
 from vramplan.policy import Policy, policy, stack_of
 from vramplan.settings import Settings
+from vramplan.words import value_text
 
 RUNS = ("trainer-", "trl-", "loop")
 """Beginnings of the names of stacks whose step is one of Transformers, PEFT and TRL themselves."""
 
-LOSSES = {
-    "triton": "the loss “Triton, in place”, which only other trainers bring along",
-    "tiled": "TRL’s tiled loss, which is a part of its trainer; measure with the trainer itself",
-}
-"""Losses the script cannot run, and why."""
+LOSSES = ("logits", "fused-linear", "chunked")
+"""Losses the script can run; others are parts of trainers."""
+
+OPTIMIZERS = (
+    "adamw-foreach", "adamw-fused", "sgd", "sgd-momentum", "adafactor", "adamw-fp32-states", "adamw-8bit", "paged-adamw-32bit", "paged-adamw-8bit", "lion",
+)
+"""Optimizers the script can make."""
 
 QUANTIZATIONS = ("nf4-double", "nf4", "int8")
 """Kinds of quantisation that are made from weights when they are loaded."""
@@ -65,8 +68,11 @@ def _must_run(settings: Settings, decided: Policy) -> None:
         raise NotExpressible("accounting", "The script measures a training step; choose that accounting.")
     if not settings.stack.startswith(RUNS):
         raise NotExpressible("stack", f"The script cannot run {stack_of(settings).label}; it runs Transformers, PEFT and TRL as they are.")
-    if decided.loss in LOSSES:
-        raise NotExpressible("loss", f"The script cannot run {LOSSES[decided.loss]}.")
+    if decided.loss not in LOSSES:
+        loss = value_text("loss", decided.loss)
+        raise NotExpressible("loss", f"The script cannot run the loss “{loss}”, which is a part of its trainer; measure with the trainer itself.")
+    if decided.optimizer not in OPTIMIZERS:
+        raise NotExpressible("optimizer", f"The script cannot make the optimizer “{value_text('optimizer', decided.optimizer)}”.")
     if settings.sharding != "none" or settings.offload != "none":
         raise NotExpressible("sharding", "The script runs on one GPU; it cannot share a run out over several or keep parts of it elsewhere.")
     if settings.method == "qlora" and settings.quantization not in QUANTIZATIONS:

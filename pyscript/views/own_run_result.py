@@ -31,7 +31,7 @@ def result(told: OwnRun) -> Element:
         "div",
         h("h3", "Against the estimate"),
         (h("p", sentence) for sentence in told.sentences),
-        _measures(told.measures, longest) if told.measures else None,
+        _scrolled(_measures(told.measures, longest), "Measured against estimated memory") if told.measures else None,
         h("p", told.adjusted, class_="adjusted") if told.adjusted else None,
         h("p", told.settings, " ", _to("These are the settings it was measured with", told.query_here) if told.other else None, class_="note"),
         h("p", _to("Forget this measurement", told.forgotten)),
@@ -90,7 +90,7 @@ def _choices(choices: tuple[Choice, ...]) -> Element:
     return h(
         "table",
         h("caption", "Other settings, and how far what was measured is from them. Each name opens that run with this measurement.", class_="visually-hidden"),
-        h("thead", h("tr", h("th", "With", scope="col"), h("th", "Peak, GiB", scope="col", class_="number"), h("th", "Measured less that", scope="col", class_="number"))),
+        h("thead", h("tr", h("th", "With", scope="col"), h("th", "Peak, GiB", scope="col", class_="number"), h("th", "Off by", scope="col", class_="number"))),
         h("tbody", (_choice(each) for each in choices)),
         class_="own-choices",
     )
