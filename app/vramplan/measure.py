@@ -73,6 +73,10 @@ def _must_run(settings: Settings, decided: Policy) -> None:
         raise NotExpressible("loss", f"The script cannot run the loss “{loss}”, which is a part of its trainer; measure with the trainer itself.")
     if decided.optimizer not in OPTIMIZERS:
         raise NotExpressible("optimizer", f"The script cannot make the optimizer “{value_text('optimizer', decided.optimizer)}”.")
+    if decided.optimizer_step != "after":
+        raise NotExpressible("optimizer_step", "The script steps after the backward pass; it cannot step during it.")
+    if settings.torch_compile != "off":
+        raise NotExpressible("torch_compile", "The script does not compile the model; choose “Off”.")
     if settings.sharding != "none" or settings.offload != "none":
         raise NotExpressible("sharding", "The script runs on one GPU; it cannot share a run out over several or keep parts of it elsewhere.")
     if settings.method == "qlora" and settings.quantization not in QUANTIZATIONS:
