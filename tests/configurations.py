@@ -14,8 +14,9 @@ CARDS = ("rtx-4090", "rtx-3090", "rtx-5090", "rtx-4080", "rtx-4070", "rtx-3080-1
          "a100-80gb", "h100-80gb", "h200", "b200", "rtx-pro-6000-blackwell")
 STACKS = ("trainer-5", "trainer-4.54", "trainer-4.49", "trainer-4.46", "trainer-4.45", "trl-1.15", "trl-1.13", "trl-1.6", "trl-1.5", "trl-0.25",
           "loop", "fms-4.48", "fms-4.45", "fms-4.48-fast", "fms-4.45-fast", "litgpt-0.5", "litgpt-2024", "litgpt-2023",
-          "torchtune-0.7", "torchtune-0.6", "torchtune-0.4")
-PLAUSIBLE_STACKS = tuple(name for name in STACKS if name.startswith("tr"))
+          "torchtune-0.7", "torchtune-0.6", "torchtune-0.4",
+          "unsloth-2026.10", "unsloth-2025.11", "axolotl-0.19", "llama-factory-0.9", "swift-4.6")
+PLAUSIBLE_STACKS = tuple(name for name in STACKS if name.startswith(("tr", "unsloth", "axolotl", "llama", "swift")))
 OWN_CODE = tuple(name for name in STACKS if name.startswith(("litgpt", "torchtune")))  # stacks with model code and losses of their own
 YES_NO = ("true", "false")
 ACCOUNTINGS = ("step", "planning")
@@ -38,11 +39,11 @@ CHOICES = {
     "trainable_precision": ("stack", "mixed-bf16", "pure-bf16"),
     "optimizer": ("adamw", "adamw-foreach", "adamw-fused", "adamw-fp32-states", "adamw-8bit", "paged-adamw-32bit",
                   "paged-adamw-8bit", "adafactor", "sgd", "sgd-momentum", "lion"),
-    "loss": ("stack", "logits", "triton", "fused-linear", "chunked", "tiled", "split"),
+    "loss": ("stack", "logits", "triton", "fused-linear", "chunked", "tiled", "split", "unsloth", "cut"),
     "layer_kernels": ("stack", "plain", "liger"),
     "optimizer_step": ("stack", "after", "in-backward"),
     "torch_compile": ("off", "on"),
-    "checkpointing": ("none", "full"),
+    "checkpointing": ("none", "full", "offloaded"),
     "attention_kernel": ("efficient", "efficient-repeated", "eager"),
     "checkpoint_kind": ("stack", "non-reentrant", "reentrant"),
     "autocast": ("stack", "on", "off"),
@@ -61,7 +62,8 @@ COUNTED = {
     },
     "planning": {
         "accounting": ("planning",),
-        **{name: CHOICES[name] for name in ("model", "tied_embeddings", *TRAITS, *KINDS, "method", "budget_unit", "checkpointing", "attention_kernel")},
+        **{name: CHOICES[name] for name in ("model", "tied_embeddings", *TRAITS, *KINDS, "method", "budget_unit", "attention_kernel")},
+        "checkpointing": ("none", "full"),
         "adapter_targets": ("attention", "all-linear"),
         "gpu": (*map(str, GPU_CLASSES), "custom"),
         "trainable_precision": ("mixed-bf16", "pure-bf16"),

@@ -92,11 +92,12 @@ ABOUT = {"label", "extends", "source", "date", "plausible"}
 STACK_TABLE = data("stacks")
 FACTS = {"autocast", "weight_precision", "base_precision", "quantized_base_precision", "adapter_precision", "quantized_adapter_precision",
          "kbit_preparation", "loss", "logits_release", "chunked_release", "adamw", "checkpoint_kind", "outputs_kept", "norm_kernel",
-         "mlp_kernel", "adapter_kernel", "repeats_heads", "model_code", "quantized_linear", "quantized_head", "split_release", "optimizer_step"}
+         "mlp_kernel", "adapter_kernel", "repeats_heads", "model_code", "quantized_linear", "quantized_head", "split_release", "optimizer_step",
+         "unsloth_release", "checkpoint_offload", "rest_precision"}
 OWN_FACTS = {"fused_linear_refused", "full_loss", "quantized_adamw", "full_adamw", "full_optimizer_step"}  # of some stacks alone
 DERIVED = {"trainable_precision", "optimizer", "reentrant", "assumed", "lingers"}  # of other facts, under another name
 KNOWN = {
-    **{name: {"logits", "triton", "fused-linear", "chunked", "tiled", "split"} for name in ("loss", "full_loss")},
+    **{name: {"logits", "triton", "fused-linear", "chunked", "tiled", "split", "unsloth", "cut"} for name in ("loss", "full_loss")},
     "kbit_preparation": {"all", "norms", "none"},
     "adamw": {"adamw-foreach", "adamw-fused", "adamw-fp32-states"},
     "quantized_adamw": {"paged-adamw-32bit"},
@@ -107,6 +108,9 @@ KNOWN = {
     "checkpoint_kind": {"reentrant", "non-reentrant"},
     **{name: {"bf16", "fp32"} for name in FACTS if name.endswith("_precision")},
     **{name: {True, False} for name in ("repeats_heads", "fused_linear_refused", "quantized_head")},
+    "rest_precision": {"same", "fp32"},
+    "checkpoint_offload": {"each", "staged", "staged-later"},
+    "unsloth_release": {"2026.10", "2025.11"},
 }
 
 

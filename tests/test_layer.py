@@ -117,6 +117,25 @@ SAVED |= {
     # none of its kernels is for decoders with LayerNorm
     "Liger, LayerNorm": ({**FULL, **LIGER, "norm": "layer"}, dict(H=18, Q=4, K=4, M=8, A=4, one=16)),
 }
+# Unsloth keeps the layer's input and the sum after attention for its norms 2·2H, both norms' outputs 2·2H, gate and up, and no inner width of the
+# adapters; Axolotl has transformers' norms 2·4H, and keeps 16-bit copies of the adapters, which do not grow with tokens.
+UNSLOTH, AXOLOTL = {**LORA, "stack": "unsloth-2026.10"}, {**LORA, "stack": "axolotl-0.19"}
+SAVED |= {
+    "Unsloth": (UNSLOTH, dict(H=8, Q=4, K=4, M=4, A=4, one=8)),
+    "Unsloth, NF4": ({**UNSLOTH, "method": "qlora"}, dict(H=8, Q=4, K=4, M=4, A=4, one=8)),
+    # a mask for each of q, k, v, gate, up, for o and for down
+    "Unsloth, dropout": ({**UNSLOTH, "lora_dropout": "0.1"}, dict(H=13, Q=5, K=4, M=5, A=4, one=8)),
+    # its functions are not for dropout: PEFT's mask and 16-bit input for each A
+    "Unsloth 2025, dropout": (
+        {**UNSLOTH, "stack": "unsloth-2025.11", "lora_dropout": "0.1"}, dict(H=19, Q=7, K=4, M=9, A=4, r=14, one=8)),
+    # the activated gate is kept by the model's own MLP
+    "Unsloth, adapters on attention": ({**UNSLOTH, "adapter_targets": "attention"}, dict(H=6, Q=4, K=4, M=6, A=4, one=8)),
+    # q, k, v with biases are PEFT's: three 16-bit copies of the norm's output, and not that itself, and an inner width for each
+    "Unsloth, query biases": ({**UNSLOTH, "query_biases": "true"}, dict(H=12, Q=4, K=4, M=4, A=4, r=6, one=8)),
+    "Axolotl": (AXOLOTL, dict(H=12, Q=4, K=4, M=4, A=4, one=8)),
+    # one mask and one dropped input for q, k, v, one for gate and up, one for o
+    "Axolotl, dropout": ({**AXOLOTL, "lora_dropout": "0.1"}, dict(H=18, Q=7, K=4, M=4, A=4, one=8)),
+}
 SAVED |= {f"full 16-bit, {kind}": ({**FULL, **traits}, table) for kind, (traits, table) in KINDS.items()}
 
 
@@ -226,7 +245,7 @@ def test_a_soft_cap_keeps_its_tanh_and_what_comes_of_it():
     assert top_more - top == plain[0] + 2
 
 
-CHUNKED = ("fused-linear", "chunked", "tiled")
+CHUNKED = ("fused-linear", "chunked", "tiled", "unsloth")
 
 
 @pytest.mark.parametrize("loss", CHUNKED)
@@ -263,3 +282,34 @@ def test_bytes_of_a_chunk(loss, stack, per_row, head_copies):
 )
 def test_float32_norms_make_the_residual_float32_unless_they_give_back_the_type_that_came_in(extra_norms, preparation, size):
     assert residual_size(run(**{**QLORA, "kbit_preparation": preparation, "extra_norms": extra_norms})) == size
+
+
+# Unsloth's rows, for 128,256 entries and 2,048 values a row unless said.
+UNSLOTH_ROWS = [
+    # a large card takes the power of two below 4,095 · 2,048 / 128,256, but at least 512 · 151,936 / 128,256 -> 512
+    ({**LORA, "gpu": "80", "sequence_length": "4096"}, (512, 0)),
+    # from 4,096 labelled tokens on tiles of 256 MiB, a multiple of 16,384 entries wide
+    ({**LORA, "gpu": "80", "sequence_length": "8192"}, (4_096, 16_384)),
+    ({**LORA, "gpu": "24", "sequence_length": "1025"}, (1_024, 16_384)),
+    ({**LORA, "gpu": "24", "sequence_length": "1025", "half_precision": "fp16"}, (512, 0)),
+    ({**FULL, "gpu": "24", "sequence_length": "8192"}, (512, 0)),
+    ({**FULL, "gpu": "24", "sequence_length": "100"}, (99, 0)),
+]
+
+
+@pytest.mark.parametrize(("changes", "rows_and_columns"), UNSLOTH_ROWS)
+def test_rows_and_columns_of_unsloths_loss(changes, rows_and_columns):
+    found = structure(parse({"model": "llama-3.2-1b", "loss": "unsloth", "micro_batch": "1", **changes}))
+    assert (found.loss_rows, found.loss_columns) == rows_and_columns
+
+
+def test_unsloth_2025_takes_all_rows_while_their_scores_fit_the_free_memory():
+    """1,235,814,400 weights take 2.3 GiB and 16 checkpoints of 2,048 tokens 0.125 GiB; 2,048 tokens have 0.98 GiB of scores."""
+
+    def rows(budget):
+        texts = {"model": "llama-3.2-1b", "stack": "unsloth-2025.11", "method": "lora", "rank": "1", "sequence_length": "2048", "micro_batch": "1"}
+        return structure(parse({**texts, "gpu": "custom", "budget": budget})).loss_rows
+
+    assert rows("24") == 2_048
+    assert rows("3.5") == 512  # 0.57 GiB are free: half of that holds 0.29 of 0.98 GiB, which is 3.4 chunks, rounded to four
+    assert rows("3.1") == 171  # 0.18 GiB are free: 10.8 chunks, rounded to twelve

@@ -106,7 +106,7 @@ SUMS = {"quantized_bytes", "weight_bytes", "adapter_bytes", "state_bytes", "para
         "states_bytes", "scratch_bytes"}
 
 
-@pytest.mark.parametrize("name", ["operations", "layer", "scores", "litgpt", "torchtune", "head", "state", "sharding"])
+@pytest.mark.parametrize("name", ["operations", "kernels", "fused_adapters", "layer", "scores", "litgpt", "torchtune", "head", "unsloth_rows", "state", "host", "sharding"])
 def test_what_the_step_counts_says_which_library_does_so(name):
     """In the docstring of each function, or once for a module that follows one place from top to bottom."""
     path = STEP / f"{name}.py"
@@ -121,7 +121,7 @@ def test_every_loss_quantisation_and_optimizer_says_which_library_does_so():
     losses = [f for f in functions(STEP / "head.py") if any(ast.unparse(n).startswith("tape.add('loss'") for n in f.body)]
     quantisations = [f for f in functions(CORE / "quantized.py") if {"values", "inputs"} <= {a.arg for a in f.args.kwonlyargs}]
     optimizers = [f for f in functions(STEP / "state.py") if {"optimizer", "weight"} <= {a.arg for a in f.args.args}]
-    assert (len(losses), len(quantisations), len(optimizers)) == (5, 6, 1)
+    assert (len(losses), len(quantisations), len(optimizers)) == (8, 6, 1)
     assert [f.name for f in (*losses, *quantisations, *optimizers) if "Source" not in ast.get_docstring(f)] == []
 
 

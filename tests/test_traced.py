@@ -113,25 +113,37 @@ OTHER_VALUES = {
     "loss": ("fused-linear",),
     "chunked_release": ("1.6",),
     "logits_release": ("4.45", "4.46"),
-    "norm_kernel": ("triton", "liger"),
+    "norm_kernel": ("transformers", "triton", "liger"),
     "mlp_kernel": ("liger",),
     "adapter_precision": ("bf16",),
     "quantized_adapter_precision": ("bf16",),
     "quantized_base_precision": ("fp32",),
     "checkpoint_kind": ("reentrant",),
-    "adapter_kernel": ("fused",),
     "model_code": ("litgpt",),
     "optimizer_step": ("in-backward",),
     "quantized_linear": ("lightning-0.42",),
+    "adapter_kernel": ("fused", "peft"),
+    "unsloth_release": ("2025.11",),
+    "checkpoint_offload": ("staged", "each"),
+    "rest_precision": ("fp32",),
 }
-TRACED_FACTS = [name for name, fact in stacks()["trainer-5"].facts.items() if fact.confidence == "traced"]
+TRACED_STACKS = ("trainer-5", "unsloth-2026.10", "unsloth-2025.11", "axolotl-0.19")
 
 
-@pytest.mark.parametrize("name", TRACED_FACTS)
-def test_a_trace_notices_when_a_traced_fact_changes(name, monkeypatch, fresh_steps):
-    known = stacks()["trainer-5"].facts
-    mine = [run for run in RUNS if run.settings.stack == "trainer-5"]
-    before = [abs(error) for run, error in zip(RUNS, ERRORS, strict=True) if run.settings.stack == "trainer-5"]
+def traced_facts():
+    """Every traced fact of the current Trainer, and those that other traced stacks change."""
+    usual = stacks()["trainer-5"].facts
+    for stack in TRACED_STACKS:
+        for name, fact in stacks()[stack].facts.items():
+            if fact.confidence == "traced" and (stack == "trainer-5" or fact != usual[name]):
+                yield stack, name
+
+
+@pytest.mark.parametrize(("stack", "name"), list(traced_facts()))
+def test_a_trace_notices_when_a_traced_fact_changes(stack, name, monkeypatch, fresh_steps):
+    known = stacks()[stack].facts
+    mine = [run for run in RUNS if run.settings.stack == stack]
+    before = [abs(error) for run, error in zip(RUNS, ERRORS, strict=True) if run.settings.stack == stack]
     value = known[name].value
     worse = 0.0
     for other in [not value] if isinstance(value, bool) else OTHER_VALUES.get(name, ()):

@@ -443,6 +443,8 @@ FIELDS: tuple[Field, ...] = (
                 Option("chunked", "Chunked", "TRL chunked_nll: 256 tokens at a time"),
                 Option("tiled", "Tiled", "TRL from 1.15: tiles of the scores"),
                 Option("split", "Split", "LitGPT, torchtune: a list of chunks of logits"),
+                Option("unsloth", "Fused linear (Unsloth)", "rows at a time, of labelled tokens"),
+                Option("cut", "Cut cross-entropy", "no scores outside the kernel"),
             )
         ),
         "Loss",
@@ -464,7 +466,13 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "checkpointing",
-        Choice((Option("full", "On", "keep layer inputs, recompute the rest"), Option("none", "Off", "keep everything"))),
+        Choice(
+            (
+                Option("full", "On", "keep layer inputs, recompute the rest"),
+                Option("offloaded", "On, offloaded", "layer inputs wait in host memory"),
+                Option("none", "Off", "keep everything"),
+            )
+        ),
         "Gradient checkpointing",
         "Saves activations at the price of a second forward pass.",
         "memory",

@@ -29,9 +29,12 @@ class Policy:
     logits_release: str
     chunked_release: str
     split_release: str
+    unsloth_release: str
     optimizer: str
     optimizer_step: str
     reentrant: bool
+    checkpoint_offload: str
+    rest_precision: str
     outputs_kept: bool
     norm_kernel: str
     mlp_kernel: str
@@ -46,7 +49,8 @@ class Policy:
 
 @lru_cache(maxsize=256)
 def _decided(
-    stack: str, method: str, trainable: str, base: str, preparation: str, loss: str, optimizer: str, autocast: str, kind: str, kernels: str, update: str
+    stack: str, method: str, trainable: str, base: str, preparation: str, loss: str, optimizer: str, autocast: str, kind: str, kernels: str, update: str,
+    offloads: bool,
 ) -> Policy:
     chosen = stacks()[stack]
     assumed = ["model_code", "outputs_kept"]
@@ -72,6 +76,10 @@ def _decided(
         assumed.append("logits_release")
     if loss in ("chunked", "split"):
         assumed.append(f"{loss}_release")
+    if loss == "unsloth":
+        assumed.append("unsloth_release")
+    if offloads:
+        assumed.append("checkpoint_offload")
     if method != "full":
         assumed.append("adapter_kernel")
     if method == "qlora":
@@ -88,6 +96,9 @@ def _decided(
         logits_release=chosen["logits_release"],
         chunked_release=chosen["chunked_release"],
         split_release=chosen["split_release"],
+        unsloth_release=chosen["unsloth_release"],
+        checkpoint_offload=chosen["checkpoint_offload"],
+        rest_precision=decide(AS_THE_STACK, "rest_precision") if method == "full" and half == AS_THE_STACK else "same",
         optimizer=decide(AS_THE_STACK if optimizer == "adamw" else optimizer, by_method("adamw")),
         optimizer_step=decide(update, by_method("optimizer_step")),
         reentrant=decide(kind, "checkpoint_kind") == "reentrant",
@@ -118,6 +129,7 @@ def policy(settings: Settings) -> Policy:
         settings.checkpoint_kind,
         settings.layer_kernels,
         settings.optimizer_step,
+        settings.checkpointing == "offloaded",
     )
 
 

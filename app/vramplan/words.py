@@ -34,6 +34,7 @@ TERM_LABELS = {
     "left_behind": "Left by the micro-batch before",
     "embedding_gradient": "Gradient of the embedding",
     "dequantization": "Dequantization workspace",
+    "staging": "Buffers for offloaded checkpoints",
     "inputs": "Batch, positions and mask",
     "workspace": "cuBLAS workspace",
     "fixed_allowance": "Fixed allowance",
@@ -60,6 +61,7 @@ COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Activations",
         (
             "saved_activations",
+            "staging",
             "active_layer",
             "layer_output",
             "waiting_gradient",
@@ -137,6 +139,9 @@ DECISIONS = {
     "full_adamw": "implementation of AdamW",
     "optimizer_step": "when the optimizer steps",
     "full_optimizer_step": "when the optimizer steps",
+    "unsloth_release": "rows of the loss",
+    "checkpoint_offload": "how checkpoints leave the GPU",
+    "rest_precision": "type of norms, embedding and head",
 }
 """What each fact of a stack is called."""
 

@@ -31,7 +31,19 @@ LOSSES = {
 
 KERNELS = {"flash": "efficient", "expanded": "efficient-repeated", "eager": "eager"}
 MODELS = {"granite-3-2b": "granite-3.0-2b"}
-LAYER_KERNELS = {"plain": "stack", "liger": "liger"}
+LAYER_KERNELS = {"liger": "liger"}
+OF_STACK = {"unsloth-2026": "unsloth-2026.10", "unsloth-2025": "unsloth-2025.11", "axolotl": "axolotl-0.19"}
+"""The stack by the trace's word for its kernels."""
+
+CHECKPOINTS = {
+    "full": ("full", "non-reentrant"), "none": ("none", "non-reentrant"), "reentrant": ("full", "reentrant"),
+    **dict.fromkeys(("offloaded", "staged", "staged-later"), ("offloaded", "reentrant")),
+}
+"""Checkpointing and its kind by the trace's word."""
+
+LARGE_CARD = {"unsloth-80": "80"}
+"""The card by the trace's word for the loss, where it matters."""
+
 PRECISIONS = {"bf16": "pure-bf16", "fp32": "mixed-bf16"}
 PREPARATIONS = {"peft": "all", "norms": "norms", "none": "none"}
 OPTIMIZERS = {"adamw-32bit": "adamw-fp32-states"}
@@ -72,7 +84,9 @@ def traced(*paths: Path) -> list[Run]:
 
 def traced_settings(row: dict[str, str]) -> Settings:
     """The settings of a traced configuration; what its stack decides the same way is left to the stack."""
-    stack, loss = LOSSES.get(row["loss"], ("trainer-5", row["loss"]))
+    stack, loss = LOSSES.get(row["loss"], ("trainer-5", row["loss"].removesuffix("-80")))
+    stack = OF_STACK.get(row.get("kernels"), stack)
+    checkpointing, kind = CHECKPOINTS[row["checkpointing"]]
     facts = stacks()[stack]
     optimizer = OPTIMIZERS.get(row["optimizer"], row["optimizer"])
     texts = {
@@ -82,10 +96,12 @@ def traced_settings(row: dict[str, str]) -> Settings:
         "method": row["method"],
         "optimizer": "adamw" if optimizer == facts["adamw"] else optimizer,
         "attention_kernel": KERNELS[row["attention"]],
-        "layer_kernels": LAYER_KERNELS[row.get("kernels", "plain")],
-        "checkpoint_kind": "stack" if facts["checkpoint_kind"] == "non-reentrant" else "non-reentrant",
+        "layer_kernels": LAYER_KERNELS.get(row.get("kernels"), "stack"),
+        "checkpointing": checkpointing,
+        "checkpoint_kind": "stack" if facts["checkpoint_kind"] == kind else kind,
         "autocast": "stack" if (row["autocast"] != "none") == facts["autocast"] else "off",
-        **{name: row[name] for name in ("checkpointing", "micro_batch", "sequence_length", "gradient_accumulation_steps")},
+        "gpu": LARGE_CARD.get(row["loss"], "24"),
+        **{name: row[name] for name in ("micro_batch", "sequence_length", "gradient_accumulation_steps")},
     }
     if row["method"] == "full":
         return parse(texts | _precision(row["load_dtype"], facts["weight_precision"]))

@@ -259,9 +259,48 @@ def liger() -> Iterator[Configuration]:
         yield identify(**LORA | kernels | FUSED_LOSS | {"lora_dropout": dropout}, model="llama-3.2-1b", targets=ALL_LINEAR)
 
 
+def unsloth() -> Iterator[Configuration]:
+    """Unsloth's functions and checkpoints, each release's, with and without a quantised base."""
+    base, unprepared = {"model": "llama-3.2-1b", "targets": ALL_LINEAR}, QLORA | {"kbit_preparation": "none"}
+    for kernels, staged in (("unsloth-2026", "staged"), ("unsloth-2025", "staged-later")):
+        for method, checkpointing in product((LORA, unprepared), ("none", "reentrant", staged)):
+            yield identify(**method | FUSED_LOSS | base, kernels=kernels, checkpointing=checkpointing)
+    place = FUSED_LOSS | {"kernels": "unsloth-2026"}
+    yield identify(**LORA | place, model="llama-3.2-1b", targets=ATTENTION, checkpointing="none", sequence_length=4096)
+    yield identify(**LORA | place, model="qwen2.5-1.5b", targets=ALL_LINEAR, checkpointing="none")
+    yield identify(**unprepared | place, model="qwen3-0.6b", targets=ALL_LINEAR, checkpointing="staged", micro_batch=2)
+    yield identify(**unprepared | place, model="smollm2-1.7b", targets=ALL_LINEAR, checkpointing="staged", sequence_length=4096)
+    place |= {"loss": "unsloth", "checkpointing": "staged", "model": "llama-3.2-1b"}
+    yield identify(**unprepared | place | {"rank": 64}, targets=ALL_LINEAR, micro_batch=2)
+    yield identify(**unprepared | place, targets=ALL_LINEAR, optimizer="adamw-8bit", gradient_accumulation_steps=4)
+
+
+def axolotl() -> Iterator[Configuration]:
+    """Axolotl's functions with the model's own norms, and what LLaMA-Factory and Axolotl offload."""
+    base = {"model": "llama-3.2-1b", "targets": ALL_LINEAR, "kernels": "axolotl"} | FUSED_LOSS
+    for method, checkpointing in product((LORA, QLORA | {"kbit_preparation": "none"}), ("none", "reentrant", "offloaded")):
+        yield identify(**method | base, checkpointing=checkpointing)
+    yield identify(**LORA | base | {"model": "qwen2.5-1.5b", "rank": 64}, checkpointing="none", sequence_length=1024)
+
+
+def forms_of_checkpointing() -> Iterator[Configuration]:
+    """The reentrant form, and checkpoints in host memory, with the model's own kernels."""
+    for method, checkpointing in product((LORA, QLORA, MIXED, FULL), ("reentrant", "offloaded")):
+        adapters = {} if method in (MIXED, FULL) else {"targets": ALL_LINEAR}
+        yield identify(**method | adapters | FUSED_LOSS, model="qwen2.5-0.5b", checkpointing=checkpointing, sequence_length=4096)
+
+
+def row_losses() -> Iterator[Configuration]:
+    """Unsloth's loss on small and large cards, and one without scores."""
+    for loss, method in product(("unsloth", "unsloth-80", "cut"), (FULL, LORA | {"targets": ATTENTION})):
+        yield identify(**method, model="llama-3.2-1b", loss=loss, micro_batch=4)
+        yield identify(**method, model="qwen2.5-0.5b", loss=loss, sequence_length=4096, load_dtype="fp32")
+
+
 GROUPS = (
     core, models, sizes, ranks, targets, dropouts, optimizers, losses, attentions, precisions, accumulations, large,
-    families, preferences, rewards, liger,
+    families, preferences, rewards, liger, unsloth, axolotl,
+    forms_of_checkpointing, row_losses,
 )  # fmt: skip
 
 

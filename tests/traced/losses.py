@@ -13,6 +13,7 @@ from torch import nn
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from .liger import fused_linear_cross_entropy
+from .row_losses import cut_cross_entropy, unsloth_rows
 from .trl_losses import chunked_nll, tiled_nll
 
 IGNORED = -100
@@ -114,6 +115,20 @@ def tiled(model, hidden, labels, num_items_in_batch):
     return tiled_nll(hidden, model.get_output_embeddings().weight, labels, num_items_in_batch), None
 
 
+def unsloth(small_card: bool):
+    """Unsloth 2026.10's fused loss on a small card or on a large one."""
+
+    def loss(model, hidden, labels, num_items_in_batch):
+        return unsloth_rows(hidden, model.get_output_embeddings().weight, labels, num_items_in_batch, small_card), None
+
+    return loss
+
+
+def cut(model, hidden, labels, num_items_in_batch):
+    """cut-cross-entropy 25.1.1."""
+    return cut_cross_entropy(hidden, model.get_output_embeddings().weight, labels, num_items_in_batch), None
+
+
 LOSSES = {
     "logits-4.45": logits_4_45,
     "logits-4.48": logits_4_48,
@@ -121,4 +136,7 @@ LOSSES = {
     "fused-linear": fused_linear,
     "chunked": chunked,
     "tiled": tiled,
+    "unsloth": unsloth(True),
+    "unsloth-80": unsloth(False),
+    "cut": cut,
 }

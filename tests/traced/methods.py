@@ -46,6 +46,7 @@ def load_model(configuration: Configuration, num_layers: int | None = None) -> t
         prepare(model, configuration.kbit_preparation)
     if configuration.method != "full":
         model = add_adapters(model, configuration)
+        layers.install_for_adapters(model, configuration.kernels)
     return model
 
 

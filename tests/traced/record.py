@@ -1,5 +1,5 @@
 """The CSV files: one row per configuration, and the largest tensors at its peak. Rows are appended as they come; those of other
-kernels than the model's own have a file to themselves."""
+stacks' kernels, checkpoints and losses have a file to themselves."""
 
 import csv
 from dataclasses import fields
@@ -31,8 +31,13 @@ def append(path: Path, columns: list[str], rows: list[dict]) -> None:
         writer.writerows(rows)
 
 
+def of_another_stack(row: dict) -> bool:
+    """Whether a row has kernels, checkpoints or a loss that other stacks than transformers' and TRL's bring."""
+    return row["kernels"] != "plain" or row["checkpointing"] not in ("full", "none") or row["loss"].startswith(("unsloth", "cut"))
+
+
 def save(row: dict, breakdown: list[dict]) -> None:
-    path = TRACED if row["kernels"] == "plain" else KERNELS
+    path = KERNELS if of_another_stack(row) else TRACED
     append(path, OF_FILE[path] + RESULTS, [{name: row[name] for name in OF_FILE[path] + RESULTS}])
     append(BREAKDOWN, BREAKDOWN_COLUMNS, breakdown)
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from . import attention, kernels
+from . import attention, checkpoints, kernels
 from .analysis import Moment, alive_at_peak, growth_in_recomputation, peaks, starts
 from .configurations import Configuration
 from .methods import load_model, load_reference
@@ -67,8 +67,12 @@ def run_steps(
     optimizer = make_optimizer(configuration.optimizer, model)
     if configuration.checkpointing == "full":
         enable_checkpointing(model, tracker)
+    own_checkpoints = configuration.checkpointing in checkpoints.KINDS
+    if own_checkpoints:
+        checkpoints.install(model, configuration.checkpointing)
     prepare_model(model, configuration.autocast)
     moments.attach(model)
+    two_full_steps = two_full_steps or own_checkpoints
     with quiet_collector(), tracker:
         total_loss = torch.zeros((), device="cuda")
         if not two_full_steps:
@@ -139,8 +143,10 @@ def peaks_by_moment(events: list[Event]) -> tuple[dict[tuple[str, int | None], i
     return highest, later
 
 
-def saved_per_layer(events: list[Event], checkpointing: str) -> int:
+def saved_per_layer(events: list[Event], checkpointing: str) -> int | str:
     """Bytes that the second layer's forward (its second forward, under checkpointing) leaves for backward."""
+    if checkpointing in checkpoints.KINDS:
+        return ""
     if checkpointing == "full":
         return growth_in_recomputation(events, "backward_1/1/0")
     level = starts(events)

@@ -232,6 +232,8 @@ def _must_be_countable(settings: Settings) -> None:
     if settings.method == "qlora" and settings.quantization != COUNTED_QUANTIZATION:
         counted, came = (_label("quantization", value) for value in (COUNTED_QUANTIZATION, settings.quantization))
         raise NotExpressible("quantization", f"The planning formula counts a base in {counted} only, not in {came}.")
+    if settings.checkpointing == "offloaded":
+        raise NotExpressible("checkpointing", "The planning formula counts checkpoints on the GPU only; choose On or Off.")
     if chosen.optimizer not in OPTIMIZER_BYTES:
         came = _label("optimizer", chosen.optimizer)
         raise NotExpressible("optimizer", f"The planning formula counts AdamW and 8-bit AdamW only, not {came}.")

@@ -2,13 +2,17 @@
 
 from dataclasses import replace
 
+from vramplan.accountings.step import state
 from vramplan.accountings.step.head import loss_rows
+from vramplan.accountings.step.host import EACH, STAGED
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, TRANSFORMERS, UNDIVIDED, Sharding, Structure
+from vramplan.accountings.step.unsloth_rows import SMALL_CARD_BYTES, rows_and_columns, rows_by_free_memory
 from vramplan.architecture import Architecture
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
 from vramplan.policy import Policy, policy, stack_of
 from vramplan.settings import Settings
+from vramplan.units import MIB
 
 RMS_NORMS = ("rms", "rms-cast")
 """Norms of the decoders that fused kernels are made for. The others keep every operation as the model writes it.
@@ -40,6 +44,15 @@ FEWEST_SORTED_TOKENS = 3_072
 """Tokens up to which the embedding's backward adds rows one by one. Source: torch 2.13.0, ATen/native/cuda/Embedding.cu,
 embedding_dense_backward_cuda."""
 
+SMALLEST_OFFLOADED_BYTES = 2 * MIB
+"""Bytes up to which Unsloth leaves a checkpoint on the GPU. Source: unsloth_zoo 2026.10.9 and 2025.11.1, gradient_checkpointing.py, MINIMUM_SIZE."""
+
+SHORTEST_OFFLOADED_ROW = 512
+"""Tokens of a row from which Unsloth moves checkpoints. Source: unsloth 2026.10.9, models/_utils.py, apply_unsloth_gradient_checkpointing."""
+
+UNSLOTH_BY_FREE_MEMORY = "unsloth-2025.11"
+"""The loss whose chunks depend on the memory that is free."""
+
 SIZES = {"bf16": HALF, "fp32": SINGLE}
 """Bytes per value of the two precisions."""
 
@@ -52,7 +65,7 @@ def structure(settings: Settings) -> Structure:
     loaded = _loaded_sizes(settings, chosen)
     sizes, autocast, sharding = _divided(settings, chosen, loaded)
     releases = {"logits": chosen.logits_release, "triton": chosen.logits_release, "chunked": chosen.chunked_release}
-    release = (releases | {"split": chosen.split_release}).get(chosen.loss)
+    release = (releases | {"split": chosen.split_release, "unsloth": chosen.unsloth_release}).get(chosen.loss)
     loss = f"{chosen.loss}-{release}" if release else chosen.loss
     compiled = settings.torch_compile == "on"
     if compiled and loss == "split-torchtune":
@@ -60,7 +73,8 @@ def structure(settings: Settings) -> Structure:
     _must_be_countable(settings, chosen)
     fusible = shape.norm in RMS_NORMS
     tokens = settings.micro_batch * settings.sequence_length
-    return Structure(
+    offload = _offload(settings, chosen)
+    run = Structure(
         shape=shape,
         trains_base=settings.method == "full",
         **sizes,
@@ -74,8 +88,9 @@ def structure(settings: Settings) -> Structure:
         masked=bool(shape.sliding_window) and settings.sequence_length > shape.sliding_window,
         one_row=settings.micro_batch == 1,
         sorts_embedding=settings.method == "full" and tokens > FEWEST_SORTED_TOKENS,
-        checkpointing=settings.checkpointing == "full",
-        reentrant=chosen.reentrant,
+        checkpointing=settings.checkpointing != "none",
+        reentrant=chosen.reentrant or bool(offload),
+        offload=offload,
         norm_kernel=COMPILED if compiled else chosen.norm_kernel if fusible else TRANSFORMERS,
         mlp_kernel=COMPILED if compiled else chosen.mlp_kernel if fusible else TRANSFORMERS,
         adapter_kernel=chosen.adapter_kernel,
@@ -83,6 +98,7 @@ def structure(settings: Settings) -> Structure:
         loss_rows=loss_rows(
             loss=loss, tokens=tokens, sequences=settings.micro_batch, vocab_size=shape.vocab_size, hidden_size=shape.hidden_size
         ),
+        loss_columns=0,
         outputs_kept=chosen.outputs_kept,
         optimizer=chosen.optimizer,
         accumulates=settings.gradient_accumulation_steps > 1,
@@ -94,6 +110,7 @@ def structure(settings: Settings) -> Structure:
         compiled=compiled,
         steps_in_backward=chosen.optimizer_step == IN_BACKWARD and settings.gradient_accumulation_steps == 1,
     )
+    return _with_unsloth_rows(run, settings, tokens) if chosen.loss == "unsloth" else run
 
 
 def _as_coded(shape: Architecture, chosen: Policy) -> Architecture:
@@ -110,6 +127,43 @@ def _as_coded(shape: Architecture, chosen: Policy) -> Architecture:
     )
 
 
+def _with_unsloth_rows(run: Structure, settings: Settings, tokens: int) -> Structure:
+    """The structure with the rows of Unsloth's loss, which depend on the GPU. Every token is taken as labelled but the last of a row.
+
+    Free memory is taken at the first loss of a run, before there are optimizer states: the usable budget, less the weights and the
+    checkpoints that are on the GPU. What the allocator holds beyond them is not known, and not taken off.
+    """
+    sizes = {"tokens": tokens, "vocab_size": run.shape.vocab_size}
+    if run.loss == UNSLOTH_BY_FREE_MEMORY:
+        checkpoints = run.shape.num_layers * run.embedding_size * run.shape.hidden_size * tokens if run.checkpointing else 0
+        usable = settings.budget_bytes - settings.context_bytes
+        free = usable - state.weight_bytes(run) - state.adapter_bytes(run) - checkpoints
+        return replace(run, loss_rows=rows_by_free_memory(**sizes, free_bytes=max(free, 0)))
+    rows, columns = rows_and_columns(
+        tokens=max(tokens - settings.micro_batch, 1),
+        vocab_size=run.shape.vocab_size,
+        hidden_size=run.shape.hidden_size,
+        tiles=not run.trains_base and not run.compute_is_fp16,
+        small_card=settings.budget_bytes <= SMALL_CARD_BYTES,
+    )
+    return replace(run, loss_rows=rows, loss_columns=columns)
+
+
+def _offload(settings: Settings, chosen: Policy) -> str:
+    """How checkpoints wait in host memory: empty where they stay, because nobody asked, or a stack does not for short rows or small ones.
+
+    Source: unsloth_zoo 2026.10.9, gradient_checkpointing.py, UnslothCheckpointFunction.forward (MINIMUM_SIZE); unsloth 2026.10.9,
+    models/_utils.py, apply_unsloth_gradient_checkpointing.
+    """
+    if settings.checkpointing != "offloaded":
+        return ""
+    kind, length = chosen.checkpoint_offload, settings.sequence_length
+    size = HALF * settings.micro_batch * length * settings.architecture.hidden_size
+    if kind == EACH or size > SMALLEST_OFFLOADED_BYTES and (kind != STAGED or length >= SHORTEST_OFFLOADED_ROW):
+        return kind
+    return ""
+
+
 def _loaded_sizes(settings: Settings, chosen: Policy) -> dict[str, int]:
     """Bytes per value of each kind of parameter as the stack loads and prepares it.
 
@@ -120,6 +174,8 @@ def _loaded_sizes(settings: Settings, chosen: Policy) -> dict[str, int]:
     preparation = "none" if settings.divides_states and settings.sharding == "fsdp1" else chosen.kbit_preparation
     norms = SINGLE if preparation in ("all", "norms") else base
     rest = SINGLE if preparation == "all" else base
+    if chosen.rest_precision == "fp32":
+        norms = rest = SINGLE
     adapters = SIZES[chosen.adapter_precision]
     return {"weight_size": base, "norm_size": norms, "embedding_size": rest, "head_size": rest, "adapter_size": adapters}
 
@@ -177,7 +233,7 @@ def _must_be_countable(settings: Settings, chosen: Policy) -> None:
         raise NotExpressible("adapter_targets", f"An adapter on the head of {label} is not counted; leave lm_head out, or choose another stack.")
     if own and settings.trains_adapters and "embed" in settings.targets:
         raise NotExpressible("adapter_targets", f"{label} puts no adapter on the embedding; leave embed out, or choose another stack.")
-    if chosen.loss in ("fused-linear", "chunked", "tiled") and settings.trains_adapters and "lm_head" in settings.targets:
+    if chosen.loss in ("fused-linear", "chunked", "tiled", "unsloth", "cut") and settings.trains_adapters and "lm_head" in settings.targets:
         raise NotExpressible("adapter_targets", "An adapter on lm_head needs the logits themselves; choose the loss “Logits kept”, or leave lm_head out.")
     if settings.divides_states:
         _must_divide(settings, chosen)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from vramplan.accountings.step.operations import FLASH_HEAD_STEP
 from vramplan.accountings.step.structure import LITGPT, Structure
 
 TRACED, MEASURED, READ = "traced", "measured", "read"
@@ -58,10 +59,24 @@ CONSTANTS = (
     Constant("vramplan.accountings.step.torchtune", "CHUNKS", "chunks of a sequence’s logits", READ, _loss("split-torchtune")),
     Constant("vramplan.accountings.step.torchtune", "GRADIENTS_AT_ONCE", "gradients of a chunk of the loss", READ, _loss("split-torchtune")),
     Constant("vramplan.accountings.step.structure", "TORCHAO_EXPANDING_BYTES", "bytes of a weight that torchao expands", READ, lambda run: run.quantized_linear == "torchao"),
+    Constant(
+        "vramplan.accountings.step.operations", "FLASH_HEAD_STEP", "width of a head in FlashAttention’s backward", READ,
+        lambda run: run.attention == "efficient" and run.shape.head_dim % FLASH_HEAD_STEP > 0,
+    ),
     Constant("vramplan.accountings.step.head", "COPIES_PER_CHUNK", "copies of the scores in a recomputed chunk", TRACED, _loss("chunked")),
     Constant("vramplan.accountings.step.head", "CHUNK_ROWS", "rows of a chunk of the loss", TRACED, _loss("chunked")),
     Constant("vramplan.accountings.step.head", "TILE_ROWS", "rows of a tile of the loss", READ, _loss("tiled")),
     Constant("vramplan.accountings.step.head", "TILE_COLUMNS", "columns of a tile of the loss", TRACED, _loss("tiled")),
+    Constant("vramplan.accountings.step.unsloth_rows", "FEWEST_LOGITS", "rows of Unsloth’s loss", TRACED, _loss("unsloth-2026")),
+    Constant("vramplan.accountings.step.unsloth_rows", "TILE_STEP", "rows of Unsloth’s loss", TRACED, _loss("unsloth-2026")),
+    *(
+        Constant("vramplan.accountings.step.unsloth_rows", name, "rows of Unsloth’s loss", READ, _loss("unsloth-2026"))
+        for name in ("FEWEST_ROWS", "MOST_ROWS", "CHUNK_BUDGET_BYTES", "SCORE_TILE_BYTES", "SMALL_CARD_BYTES")
+    ),
+    Constant("vramplan.accountings.step.unsloth_rows", "CHUNK_MULTIPLE", "rows of Unsloth’s loss", READ, _loss("unsloth-2025")),
+    Constant("vramplan.accountings.step.head", "UNSLOTH_CHUNK_COPIES", "what a compiled chunk of the loss holds", READ, _loss("unsloth-2025")),
+    Constant("vramplan.accountings.step.build", "SMALLEST_OFFLOADED_BYTES", "checkpoints too small to be offloaded", READ, lambda run: bool(run.offload)),
+    Constant("vramplan.accountings.step.build", "SHORTEST_OFFLOADED_ROW", "rows too short to be offloaded", READ, lambda run: bool(run.offload)),
     Constant("vramplan.accountings.step.moments", "SORTED_EMBEDDING_TENTHS", "sums inside the embedding’s backward", READ, lambda run: run.sorts_embedding),
     Constant("vramplan.accountings.step.build", "FEWEST_SORTED_TOKENS", "tokens from which the embedding’s backward sorts", READ, lambda run: run.sorts_embedding),
     Constant("vramplan.quantized", "NF4_DOUBLE_QUANTIZED_BYTES", "bytes of an NF4 weight with doubly quantised scales", MEASURED, _quantization("nf4-double")),

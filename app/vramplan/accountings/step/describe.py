@@ -12,7 +12,8 @@ from vramplan.ledger import Holding, Term
 
 ROWS = (
     "base_weights", "gathered_weights", "adapters", "master_weights", "gradients", "gradient_buckets", "reduction_buffers",
-    "optimizer_states", "saved_activations", "hook_gradients", "active_layer", "logits", "outputs_kept", "left_behind", "autocast_copies",
+    "optimizer_states", "dequantization", "saved_activations", "staging", "hook_gradients", "active_layer", "logits", "outputs_kept", "left_behind",
+    "autocast_copies",
     "layer_output", "waiting_gradient", "embedding_gradient", "flat_gradients", "optimizer_scratch", "inputs", "workspace",
 )
 """Rows of a ledger, in order."""

@@ -170,6 +170,55 @@ def _tiled(tape: Tape, run: Structure, x: Tensor) -> None:
     )
 
 
+UNSLOTH_CHUNK_COPIES = 2
+"""16-bit arrays of a chunk's scores that a compiled chunk holds: logits and their gradient. Source: unsloth_zoo 2025.11.1,
+fused_losses/cross_entropy_loss.py, compute_fused_ce_loss under torch.compile, read off what stands between two matrix products."""
+
+
+def _unsloth_chunks(tape: Tape, run: Structure, x: Tensor) -> None:
+    """Source: unsloth_zoo 2025.11.1, fused_losses/cross_entropy_loss.py, UnslothFusedLoss: the gradients are made in the forward
+    pass, one chunk at a time, and handed over as they are."""
+    vocab, hidden = run.shape.vocab_size, run.shape.hidden_size
+    chunk = UNSLOTH_CHUNK_COPIES * HALF * run.loss_rows * vocab + HALF * run.loss_rows * hidden
+    of_head = run.head_size * vocab * hidden if run.trains_base else 0
+    saves = [Tensor("gradient of the hidden states, made early", hidden, x.itemsize)]
+    if run.trains_base:
+        saves.append(Tensor("gradient of the head, made early", vocab * hidden, run.head_size, FIXED))
+    tape.add(
+        "loss", (x,), Tensor("loss", 1, SINGLE), saves=tuple(saves), forward_scratch=((FIXED, chunk + of_head),), hands_over=True, gradient=of_head,
+    )
+
+
+def _unsloth_rows(tape: Tape, run: Structure, x: Tensor) -> None:
+    """Source: unsloth_zoo 2026.10.9, fused_losses/fused_linear.py, _ce_impl and _tiled_forward: labelled rows alone, gradients made in
+    the forward pass from one buffer of float32 scores; _ce_backward makes scaled copies of them."""
+    vocab, hidden, rows = run.shape.vocab_size, run.shape.hidden_size, run.loss_rows
+    in_half = x.itemsize == HALF
+    third = (0 if in_half else SINGLE) if run.loss_columns else (HALF if in_half else 0)  # float32 rows as they are taken, or 16-bit gradients as they are put back
+    beside = (HALF + SINGLE + third) * rows * hidden  # the rows, and the sum of their gradients
+    copy = HALF * vocab * hidden if run.head_size == SINGLE else 0
+    buffer = SINGLE * rows * (run.loss_columns or vocab)
+    saves = [Tensor("gradient of the hidden states, made early", hidden, x.itemsize)]
+    of_head = run.head_size * vocab * hidden if run.trains_base else 0
+    if run.trains_base:
+        saves.append(Tensor("gradient of the head, made early", vocab * hidden, run.head_size, FIXED))
+    tape.add(
+        "loss", (x,), Tensor("loss", 1, SINGLE), saves=tuple(saves), forward_scratch=((FIXED, buffer + beside + copy),), gradient=of_head,
+    )
+
+
+def _cut(tape: Tape, run: Structure, x: Tensor) -> None:
+    """Source: cut-cross-entropy 25.1.1, cce.py, LinearCrossEntropyFunction; cce_backward.py, cce_backward_kernel: no scores outside the
+    kernel, 16-bit gradients of hidden states and head."""
+    vocab, hidden = run.shape.vocab_size, run.shape.hidden_size
+    x = cast(tape, x, HALF, "hidden states in 16 bits")
+    of_head = run.head_size * vocab * hidden if run.trains_base else 0
+    in_half = HALF * vocab * hidden if of_head and run.head_size == SINGLE else 0
+    tape.add(
+        "loss", (x,), Tensor("loss", 1, SINGLE), saves=(x, Tensor("log-sum-exp", 1, SINGLE)), gradient=of_head, gradient_scratch=in_half,
+    )
+
+
 LOSSES: dict[str, Callable[[Tape, Structure, Tensor], None]] = {
     "logits-4.49": _with_logits(_cross_entropy, LABELS),
     "logits-4.46": _with_logits(_cross_entropy, LOGITS_KEPT),
@@ -187,5 +236,8 @@ LOSSES: dict[str, Callable[[Tape, Structure, Tensor], None]] = {
     "chunked-1.6": _chunked(_head_in_float32),
     "chunked-1.13": _chunked(_head_as_hidden_states),
     "tiled": _tiled,
+    "unsloth-2025.11": _unsloth_chunks,
+    "unsloth-2026.10": _unsloth_rows,
+    "cut": _cut,
 }
-"""Every kind of loss by name; the number is the first release, of transformers or TRL, that counts so."""
+"""Every kind of loss by name; the number is the first release, of transformers, TRL or Unsloth, that counts so."""

@@ -1,6 +1,7 @@
 """One decoder layer on a tape. Source: transformers 5.24.0, models/llama/modeling_llama.py, LlamaDecoderLayer.forward;
 models/gemma2 (norms after attention and MLP), models/qwen3 (query/key norms), models/phi3 (fused projections)."""
 
+from vramplan.accountings.step.fused_adapters import HEADS, MLP, OUTPUT, fused_heads, fused_mlp, fused_output, fuses
 from vramplan.accountings.step.kernels import fused_gate, rotate_in_place
 from vramplan.accountings.step.operations import (
     activate,
@@ -91,7 +92,7 @@ def _block_output(tape: Tape, run: Structure, x: Tensor, block: str) -> Tensor:
 
 def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     shape = run.shape
-    query, key, value = _fused_heads(tape, run, x) if run.fuses_heads else _separate_heads(tape, run, x)
+    query, key, value = _heads(tape, run, x)
     if shape.query_key_norms:
         query = norm(tape, run, query, shape.head_dim, "query norm", weight_size=run.norm_size, rows=shape.num_attention_heads)
         key = norm(tape, run, key, shape.head_dim, "key norm", weight_size=run.norm_size, rows=shape.num_kv_heads)
@@ -102,16 +103,21 @@ def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
         rotate = _rotate_compiled if run.compiled else {LITGPT: _rotate_in_float32, TORCHTUNE: _rotate_pairs}.get(run.model_code, _rotate)
         query, key = rotate(tape, run, query, "queries"), rotate(tape, run, key, "keys")
     attention = {"eager": eager_attention, "math": math_attention}.get(run.attention, fused_attention)
-    output = projection(tape, run, attention(tape, run, query, key, value), ("o",))
+    attended = attention(tape, run, query, key, value)
+    output = fused_output(tape, run, attended) if fuses(run, attended, OUTPUT) else projection(tape, run, attended, OUTPUT)
     tape.operations[-1].reads += (x, query, key, value)
     return output
 
 
-def _separate_heads(tape: Tape, run: Structure, x: Tensor) -> tuple[Tensor, ...]:
-    return tuple(projection(tape, run, x, (name,)) for name in ("q", "k", "v"))
+def _heads(tape: Tape, run: Structure, x: Tensor) -> tuple[Tensor, ...]:
+    if run.fuses_heads:
+        return _slices_of_one(tape, run, x)
+    if fuses(run, x, HEADS):
+        return fused_heads(tape, run, x)
+    return tuple(projection(tape, run, x, (name,)) for name in HEADS)
 
 
-def _fused_heads(tape: Tape, run: Structure, x: Tensor) -> tuple[Tensor, ...]:
+def _slices_of_one(tape: Tape, run: Structure, x: Tensor) -> tuple[Tensor, ...]:
     fused = projection(tape, run, x, ("q", "k", "v"))
     widths = (run.shape.query_width, run.shape.kv_width, run.shape.kv_width)
     return tuple(
@@ -125,8 +131,9 @@ def _rotate(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
 
     Source: transformers 5.24.0, models/llama/modeling_llama.py, apply_rotary_pos_emb.
     """
-    if run.mlp_kernel != "transformers" and not run.shape.partial_rotary:
-        return rotate_in_place(tape, x, name)
+    fused = run.mlp_kernel != "transformers" or run.norm_kernel == "unsloth"
+    if fused and not run.shape.partial_rotary:
+        return rotate_in_place(tape, run, x, name)
     size = max(x.itemsize, residual_size(run))
     turned = tape.add("rotate half", (x,), Tensor(f"{name}, halves swapped", x.width, x.itemsize))
     straight = tape.add("rotate", (x,), Tensor(f"{name} times cosine", x.width, size))
@@ -165,6 +172,8 @@ def _rotate_pairs(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
 
 
 def _mlp(tape: Tape, run: Structure, x: Tensor) -> Tensor:
+    if not run.shape.plain_mlp and fuses(run, x, MLP):
+        return fused_mlp(tape, run, x)
     if run.shape.plain_mlp:
         product = activate(tape, run, projection(tape, run, x, ("up",)), "activated up")
     elif run.fuses_gate_up:

@@ -4,9 +4,11 @@ Moments, in the order of a step: forward, loss, backward of the last and of the 
 optimizer step; with gradient accumulation the first five again, on top of the gradients that are there already.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 
 from vramplan.accountings.step import state, walks
+from vramplan.accountings.step.host import KEEPS_LAST, STAGED_LATER, STAGING_BUFFERS
 from vramplan.accountings.step.layer import normed_size, residual_size
 from vramplan.accountings.step.operations import dropout, norm
 from vramplan.accountings.step.shares import shares_of, total
@@ -81,6 +83,13 @@ LATER = ", later micro-batch"
 """Added to a moment's name where earlier micro-batches have left their gradients."""
 
 
+IN_FIRST_STEP = ", first step"
+"""Added to a moment's name where the first step of a run holds more than the others."""
+
+NO_STATES = "sgd"
+"""An optimizer that keeps no states."""
+
+
 class Step:
     """Everything that does not depend on how many tokens go through: the tapes, and the instants that may be the peak."""
 
@@ -93,6 +102,8 @@ class Step:
         self.gradients = _fixed(self.shares.collected)
         self.resident = (
             *self._states(),
+            ("dequantization", _fixed(state.dequantization_bytes(run))),
+            ("staging", (0, STAGING_BUFFERS[run.offload] * HALF * hidden if run.offload else 0, 0, 0)),
             ("inputs", (0, TOKEN_INPUT_BYTES, _mask_bytes(run), 2 * run.shape.head_dim * residual_size(run))),
             ("workspace", _fixed(CUBLAS_WORKSPACE_BYTES * CUBLAS_HANDLES)),
         )
@@ -113,10 +124,22 @@ class Step:
 
     def _instants(self) -> list[Instant]:
         """Every instant, moment by moment, in the order of the step."""
-        found = self._micro_batch(self.resident, accumulating=False)
+        found = self._first_step() if self.run.offload == STAGED_LATER else []
+        found += self._micro_batch(self.resident, accumulating=False)
         if self.run.accumulates:
             found += self._micro_batch(self.resident_later, accumulating=True)
         return [*found, self.update()]
+
+    def _first_step(self) -> list[Instant]:
+        """The instants of a first micro-batch whose checkpoints stay on the GPU; there are no optimizer states and no buffers yet.
+
+        Source: unsloth_zoo 2025.11.1, gradient_checkpointing.py, UnslothCheckpointFunction.forward: while the layers are counted,
+        every layer is the last.
+        """
+        first = Step(replace(self.run, offload="", optimizer=NO_STATES, accumulates=False))
+        for instant in first.instants:
+            instant.moment += IN_FIRST_STEP
+        return [instant for instant in first.instants if not instant.moment.startswith(STEP)]
 
     def _micro_batch(self, resident, *, accumulating: bool) -> list[Instant]:
         """The moments of one micro-batch, before whose first others may have left their gradients."""
@@ -184,12 +207,28 @@ class Step:
     def saved(self) -> Amount:
         """What the whole forward pass leaves for the backward pass, up to the head."""
         layers = self.run.shape.num_layers
+        if self.run.offload:
+            return self._behind(layers - 1 if self.run.offload in KEEPS_LAST else -1)
         return self.saved_before(layers - 1 if self.run.checkpointing else layers)
 
     def saved_before(self, layer: int) -> Amount:
-        """What is left for the backward pass when a layer starts forward: by the layers before it, and its checkpoint."""
+        """What is left for the backward pass when a layer starts forward: by the layers before it, and its checkpoint; of those that
+        wait in host memory its own alone."""
+        if self.run.offload:
+            return self._behind(layer)
         count = layer + 1 if self.run.checkpointing else layer
         return plus(times(count, self.per_layer), self.first_saves_less if count else NOTHING, total_of(self.of_embedding))
+
+    def _behind(self, layer: int) -> Amount:
+        """What is saved where the checkpoint of one layer alone is on the GPU; none of -1."""
+        first = self.first_saves_less if not layer else NOTHING
+        return plus(self.output if layer >= 0 else NOTHING, first, total_of(self.of_embedding))
+
+    def _saved_backward(self, layer: int) -> Amount:
+        """What is saved while a layer goes backward. A checkpoint that came back through a buffer is counted there."""
+        if self.run.offload in KEEPS_LAST and layer != self.run.shape.num_layers - 1:
+            return self._behind(-1)
+        return self.saved_before(layer)
 
     def _copies(self, layer: int) -> Amount:
         """Autocast's copies once a layer has run forward: those of the layers so far."""
@@ -201,7 +240,7 @@ class Step:
         What escapes checkpointing stays to the end; -1 stands for what is behind the first layer.
         """
         done = self.run.shape.num_layers - 1 - layer
-        left = plus(self.saved_before(layer), times(done, self.per_layer if self._hooks_keep else self.escaped))
+        left = plus(self._saved_backward(layer), times(done, self.per_layer if self._hooks_keep else self.escaped))
         made = plus(_fixed(self.shares.of_head), times(done, _fixed(self.shares.of_layer)))
         kept = ("saved_activations", left), *self.outputs_kept, ("gradients", NOTHING if accumulating else made)
         return (*kept, *self._kept_by_hooks(done - 1))
@@ -255,7 +294,7 @@ class Step:
     def _of_embedding(self) -> list[Tensor]:
         """What stays between the embedding and the first layer, where the embedding needs a gradient: what a norm or a dropout
         there keeps, and in a checkpointed frozen model the tensor that was made to require a gradient, if the first layer's
-        input is another.
+        input is another, or waits in host memory.
 
         Source: transformers 5.24.0, modeling_utils.py, enable_input_require_grads; models/granite/modeling_granite.py;
         models/bloom/modeling_bloom.py (word_embeddings_layernorm); models/gpt2/modeling_gpt2.py (wpe, drop).
@@ -264,7 +303,7 @@ class Step:
         if not (run.trains_base or run.checkpointing or "embed" in run.targets):
             return []
         changed = shape.scaled_embeddings or shape.learned_positions or shape.embedding_norm or shape.embedding_dropout
-        leaf = run.checkpointing and not run.trains_base and bool(changed)
+        leaf = run.checkpointing and not run.trains_base and bool(changed or run.offload)
         tape, x = Tape(), Tensor("embedding", shape.hidden_size, run.embedding_size, external=leaf)
         kept = [x] if leaf else []
         if shape.embedding_norm:
@@ -323,7 +362,7 @@ class Step:
 
     def resting(self, moment: str, tokens: int, sequence_length: int) -> int:
         """Bytes that are held at the loss or in the last layer's backward pass besides the tensors of that moment."""
-        saved = self.saved() if moment == LOSS else self.saved_before(self.run.shape.num_layers - 1)
+        saved = self.saved() if moment == LOSS else self._saved_backward(self.run.shape.num_layers - 1)
         return evaluate(plus(_total(self.resident), saved), tokens, sequence_length)
 
     def alive(self, instant: Instant) -> list[Alive]:

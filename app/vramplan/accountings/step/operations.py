@@ -12,6 +12,10 @@ SOFTMAX_PRODUCTS = 1
 """float32 score tensors that the kernel of softmax's backward holds besides output, gradient and result: their product.
 Source: torch 2.13.0, ATen/native/cuda/SoftMax.cu, softmax_backward_cuda_out."""
 
+FLASH_HEAD_STEP = 32
+"""Values that FlashAttention rounds the width of a head up to, in its backward; 64 above 128, which is the same for the widths in use.
+Source: torch 2.13.0, ATen/native/transformers/cuda/flash_attn/flash_api.cpp, mha_bwd."""
+
 MASK_SIZE = 1
 """Bytes per value of a dropout mask: bool. Source: torch 2.13.0, native_dropout."""
 
@@ -365,7 +369,7 @@ def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
     integrations/sdpa_attention.py, sdpa_attention_forward (heads are repeated where the kernel needs as many of each).
     Its output has the layout of the queries: where these were put together from two parts, head by head, it is copied; in LitGPT
     they always are (litgpt 0.4.0, model.py, CausalSelfAttention.forward), unless the memory-efficient kernel takes them.
-    Not counted: what the backward kernel itself allocates.
+    Not counted: what the backward of the memory-efficient kernel itself allocates.
     """
     if run.attention == "efficient-repeated" or run.masked:
         key, value = repeat_heads(tape, run, key, "repeated keys"), repeat_heads(tape, run, value, "repeated values")
@@ -373,13 +377,25 @@ def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
         query, key, value = (cast(tape, x, HALF, f"16-bit {x.name}") for x in (query, key, value))
     output = Tensor("attention output", run.shape.query_width, query.itemsize)
     sums = Tensor("attention log-sum-exp", run.shape.num_attention_heads, SINGLE)
-    tape.add("attention", (query, key, value), output, saves=(query, key, value, output, sums))
+    scratch = _flash_backward(run, grouped=key.width != query.width) if run.attention == "efficient" and not run.masked else ()
+    tape.add("attention", (query, key, value), output, saves=(query, key, value, output, sums), scratch=scratch)
     head_by_head = run.shape.partial_rotary and not run.masked and run.attention == "efficient"
     if run.model_code == LITGPT:
         head_by_head = run.shape.head_dim <= WIDEST_FLASH_HEAD
     if not head_by_head:
         return output
     return tape.add("contiguous", (output,), Tensor("attention output, token by token", output.width, output.itemsize), shares=True)
+
+
+def _flash_backward(run: Structure, *, grouped: bool) -> tuple[tuple[int, int], ...]:
+    """What FlashAttention's backward holds: float32 gradients of the queries, heads rounded up, a float32 sum per head, and where heads are
+    grouped the gradients of key and value for every query head.
+
+    Source: torch 2.13.0, ATen/native/transformers/cuda/flash_attn/flash_api.cpp, mha_bwd: dq_accum, softmax_d, dk_expanded, dv_expanded.
+    """
+    heads, width = run.shape.num_attention_heads, run.shape.head_dim
+    rounded = FLASH_HEAD_STEP * -(-width // FLASH_HEAD_STEP)
+    return ((TOKENS, SINGLE * heads * (rounded + 1) + (2 * HALF * heads * width if grouped else 0)),)
 
 
 def math_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, value: Tensor) -> Tensor:

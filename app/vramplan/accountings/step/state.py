@@ -6,10 +6,12 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor
 
+from vramplan.accountings.step.fused_adapters import HEADS, IN_PLACE, MLP, OUTPUT, fuses
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
+from vramplan.accountings.step.tape import Tensor
 from vramplan.architecture import norms_per_layer
 from vramplan.constants import EIGHT_BIT_BLOCK_SIZE, EIGHT_BIT_SMALLEST_TENSOR, FP32_BYTES, INT8_BYTES, PAGED_SMALLEST_TENSOR
-from vramplan.quantized import QUANTIZED
+from vramplan.quantized import NF4_BLOCK_SIZE, QUANTIZED
 from vramplan.units import whole_bytes_up
 
 
@@ -129,11 +131,13 @@ def adapter_bytes(run: Structure) -> int:
 def autocast_bytes(run: Structure) -> int:
     """Bytes of the 16-bit copies autocast keeps of float32 parameters of the layers that are trained, until the forward pass ends.
 
-    Source: torch 2.13.0, ATen/autocast_mode.cpp, cached_cast: one copy per leaf that requires a gradient.
+    Source: torch 2.13.0, ATen/autocast_mode.cpp, cached_cast: one copy per leaf that requires a gradient. Not of adapters that are
+    fused: unsloth 2026.10.9, kernels/utils.py, matmul_lora, casts them by hand.
     """
     if not run.autocast:
         return 0
-    in_layers = (w for w in trained_weights(run) if w.group in ("linear weights", "adapters") and w.itemsize == SINGLE)
+    by_hand = {f"{name} adapter {half}" for name in _fused_names(run) for half in "AB"}
+    in_layers = (w for w in trained_weights(run) if w.group in ("linear weights", "adapters") and w.itemsize == SINGLE and w.name not in by_hand)
     return sum(HALF * w.count * w.values for w in in_layers)
 
 
@@ -197,6 +201,26 @@ def _state(optimizer: str, weight: Weight) -> Fraction | int:
     value_bytes = 0 if paged else INT8_BYTES if in_8_bits else FP32_BYTES
     scale_bytes = Fraction(FP32_BYTES, EIGHT_BIT_BLOCK_SIZE) if in_8_bits else 0
     return states * (value_bytes + scale_bytes) * weight.values
+
+
+def dequantization_bytes(run: Structure) -> int:
+    """Bytes of the buffers that Unsloth unpacks quantised weights into, which stay for the run: the largest map of those whose adapters
+    are fused in 16 bits, and until 2025 its scales in float32.
+
+    Source: unsloth 2026.10.9, kernels/utils.py, _scratch; 2025.11.1, fast_dequantize, WEIGHT_BUFFER and ABSMAX_BUFFER.
+    """
+    if run.quantization != "nf4-double" or run.adapter_kernel not in IN_PLACE:
+        return 0
+    values = max((into * out for into, out in (run.projection_sizes[name] for name in _fused_names(run))), default=0)
+    scales = SINGLE * values // NF4_BLOCK_SIZE if run.adapter_kernel == "unsloth-2025" else 0
+    return HALF * values + scales
+
+
+def _fused_names(run: Structure) -> list[str]:
+    """The maps that Unsloth's functions take with their adapters, where what comes in is in 16 bits."""
+    x = Tensor("input", 1, HALF)
+    groups = (HEADS, OUTPUT, MLP) if run.adapter_kernel in IN_PLACE else ()
+    return [name for names in groups if fuses(run, x, names) for name in names]
 
 
 def step_scratch_bytes(run: Structure) -> int:

@@ -66,7 +66,8 @@ class Structure:
     weight_size: linear weights (of the base model under adapters). norm_size, embedding_size, head_size: those weights.
     quantization: empty, or how the layers' linear weights are stored. compute_is_fp16: the 16-bit type is float16.
     masked: attention gets a mask. one_row: the micro-batch is one sequence. sorts_embedding: enough tokens
-    for the embedding's backward to sort them first. loss_rows: tokens of one chunk of the loss, where it has chunks.
+    for the embedding's backward to sort them first. loss_rows: tokens of one chunk of the loss, where it has chunks; loss_columns: entries of the
+    vocabulary of one tile, 0 for all. offload: empty, or how checkpoints wait in host memory.
     model_code: whose model code runs. quantized_linear: whose quantised linear map. quantized_head: the output head is quantised too. lingers:
     variables of the training loop keep what the micro-batch before has left until the new loss is there. steps_in_backward: the
     optimizer steps each parameter as soon as it has its gradient, which is freed then. compiled: torch.compile has made one kernel of what lies between two matrix products.
@@ -91,11 +92,13 @@ class Structure:
     sorts_embedding: bool
     checkpointing: bool
     reentrant: bool
+    offload: str
     norm_kernel: str
     mlp_kernel: str
     adapter_kernel: str
     loss: str
     loss_rows: int
+    loss_columns: int
     outputs_kept: bool
     optimizer: str
     accumulates: bool

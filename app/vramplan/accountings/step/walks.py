@@ -56,8 +56,8 @@ def head_walks(run: Structure) -> HeadWalks:
 
 
 NOT_IN_A_LAYER = {
-    "loss": "", "loss_rows": 0, "one_row": False, "sorts_embedding": False, "outputs_kept": False, "optimizer": "", "accumulates": False,
-    "head_size": 0, "sharding": UNDIVIDED, "quantized_head": False, "lingers": False,
+    "loss": "", "loss_rows": 0, "loss_columns": 0, "one_row": False, "sorts_embedding": False, "outputs_kept": False, "optimizer": "", "accumulates": False,
+    "head_size": 0, "sharding": UNDIVIDED, "offload": "", "quantized_head": False, "lingers": False,
     "steps_in_backward": False,
 }
 """What a layer does not depend on."""
@@ -65,7 +65,7 @@ NOT_IN_A_LAYER = {
 NOT_IN_THE_HEAD = {
     "steps_in_backward": False,
     "sorts_embedding": False, "optimizer": "", "accumulates": False, "attention": "", "masked": False, "checkpointing": False,
-    "reentrant": False, "sharding": UNDIVIDED,
+    "reentrant": False, "sharding": UNDIVIDED, "offload": "",
 }
 """What the head does not depend on."""
 
