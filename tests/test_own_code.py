@@ -48,6 +48,28 @@ def test_a_layer_of_litgpt_keeps_its_padded_update_and_the_dropped_input(stack, 
     assert saved[1] == 2 * input_kept * H + rows + adapter + 8 * Q + 4 * A + 6 * M
 
 
+SMALL = {
+    "model": "custom", "hidden_size": "512", "num_layers": "3", "num_attention_heads": "8", "num_kv_heads": "2", "head_dim": "64",
+    "intermediate_size": "1024", "vocab_size": "1024", "rank": "8", "checkpointing": "none", "base_precision": "bf16",
+    "trainable_precision": "pure-bf16", "gradient_accumulation_steps": "1", "optimizer_step": "after",
+}
+# Bytes per token that one layer of the real classes saved: torch.autograd.graph.saved_tensors_hooks around
+# TransformerSelfAttentionLayer and litgpt's Block, 2 x 256 tokens, bf16, FlashAttention, torch 2.13.0 on a CPU; weights and fixed
+# tensors not counted, and dropout's mask as one byte a value, which it is on a GPU.
+SAVED = [
+    ("torchtune-0.6", "lora", "all-linear", "0", 18_584), ("torchtune-0.6", "full", "q", "0", 22_568),
+    ("torchtune-0.4", "lora", "all-linear", "0", 18_584), ("torchtune-0.4", "full", "q", "0", 20_520),
+    ("litgpt-0.5", "lora", "q,v", "0.05", 17_224), ("litgpt-0.5", "full", "q", "0", 23_592),
+    ("litgpt-2024", "lora", "q,v", "0.05", 17_224), ("litgpt-2024", "full", "q", "0", 21_544),
+]
+
+
+@pytest.mark.parametrize(("stack", "method", "targets", "dropout", "recorded"), SAVED)
+def test_a_layer_keeps_what_the_real_classes_were_seen_to_save(stack, method, targets, dropout, recorded):
+    small = {**SMALL, "stack": stack, "method": method, "adapter_targets": targets, "lora_dropout": dropout}
+    assert layer_walks(step.structure(parse(small))).saved[1] == recorded
+
+
 def test_torchtunes_chunks_leave_half_precision_scores_and_log_probabilities():
     found = head_walks(run(stack="torchtune-0.6", method="lora"))
     most = max(fixed + T * per_token for _, (fixed, per_token, _, _) in found.forward)
