@@ -68,3 +68,12 @@ def test_short_rows_stay_with_unsloth_2026_however_many_there_are(stack, leaves)
     [("each", 3_000, 18_000), ("staged", 3_000, 6 * 4_096), ("staged-later", 3_000, 5 * 4_096), ("staged", 4_096, 6 * 4_096), ("staged", 0, 0)])
 def test_bytes_on_the_host(kind, size, host):
     assert offloaded_checkpoint_bytes(kind=kind, num_layers=6, checkpoint_bytes=size) == host
+
+
+@pytest.mark.parametrize(("stack", "count"), [("llama-factory-0.9", LAYERS), ("unsloth-2026.10", LAYERS), ("unsloth-2025.11", LAYERS - 1)])
+def test_the_estimate_tells_what_the_host_holds(stack, count):
+    """4 MiB a checkpoint: a power of two already."""
+    found = step.estimate(parse({**BASE, "stack": stack}))
+    assert {term.name: term.bytes for term in found.host}["host_checkpoints"] == count * ONE
+    kept = step.estimate(parse({**BASE, "stack": stack, "checkpointing": "full"}))
+    assert "host_checkpoints" not in {term.name for term in kept.host}

@@ -43,6 +43,7 @@ TERM_LABELS = {
 """What each term of a ledger is called."""
 
 HOST_LABELS = {
+    "host_checkpoints": "Inputs of the layers",
     "host_master_weights": "Master weights",
     "host_parameters": "Parameters",
     "host_gradients": "Gradients",

@@ -11,9 +11,12 @@ from vramplan.accountings.step import confidence
 from vramplan.accountings.step.bands import process_band, reserved_band
 from vramplan.accountings.step.build import MATH, structure
 from vramplan.accountings.step.describe import holdings, terms
+from vramplan.accountings.step.host import KEEPS_LAST, offloaded_checkpoint_bytes
+from vramplan.accountings.step.layer import residual_size
 from vramplan.accountings.step.moments import LAST, LOSS, Step, step_of
 from vramplan.accountings.step.placing import placed
 from vramplan.accountings.step.shares import total
+from vramplan.accountings.step.structure import HALF
 from vramplan.ledger import LIKELY, YES, Band, Estimate, Moment, Parameters, Placed, Term, verdict
 from vramplan.settings import Settings
 
@@ -44,8 +47,18 @@ def estimate(settings: Settings) -> Estimate:
         settings.context_bytes,
         reserved,
         process,
-        tuple(Term(name, total(kept)) for name, kept in step.shares.host.items() if total(kept)),
+        (*_checkpoints_on_host(step, batch[0]), *(Term(name, total(kept)) for name, kept in step.shares.host.items() if total(kept))),
     )
+
+
+def _checkpoints_on_host(step: Step, tokens: int) -> tuple[Term, ...]:
+    """Checkpoints that wait in host memory: Unsloth's in 16 bits, others in the type of the residual stream."""
+    run = step.run
+    if not run.offload:
+        return ()
+    size = (HALF if run.offload in KEEPS_LAST else residual_size(run)) * run.shape.hidden_size * tokens
+    held = offloaded_checkpoint_bytes(kind=run.offload, num_layers=run.shape.num_layers, checkpoint_bytes=size)
+    return (Term("host_checkpoints", held),)
 
 
 def peak_bytes(settings: Settings) -> int:

@@ -5,6 +5,8 @@ Unsloth_Offloaded_Gradient_Checkpointer; llamafactory 0.9.5, model/model_utils/c
 monkeypatch/gradient_checkpointing/offload_cpu.py.
 """
 
+from vramplan.accountings.step.sharding import pinned_bytes
+
 EACH, STAGED, STAGED_LATER = "each", "staged", "staged-later"
 """Ways to move checkpoints. Each: every layer's input leaves, and comes back as a new tensor. Staged: the last layer's stays, the others
 come back through two buffers that stay. Staged later: one buffer, and in the first step nothing leaves yet."""
@@ -21,10 +23,9 @@ def offloaded_checkpoint_bytes(*, kind: str, num_layers: int, checkpoint_bytes: 
     """Bytes of host memory that one GPU's checkpoints take.
 
     checkpoint_bytes: of one checkpoint as it is stored. Pinned blocks are rounded up to powers of two. Unsloth's buffers stay for the whole run;
-    in 2026 the last layer's leaves in the first step too, so it has one. Source: torch, aten/src/ATen/core/CachingHostAllocator.h, allocate
-    (PowerOf2Ceil); unsloth_zoo 2026.10.9, gradient_checkpointing.py, _pinned_block_bytes. Not counted: buffers of 256 KiB that no checkpoint uses.
+    in 2026 the last layer's leaves in the first step too, so it has one. Source: unsloth_zoo 2026.10.9, gradient_checkpointing.py, _pinned_block_bytes. Not counted: buffers of 256 KiB that no checkpoint uses.
     """
     if kind == EACH:
         return num_layers * checkpoint_bytes
     count = num_layers if kind == STAGED else num_layers - 1
-    return count * (1 << (checkpoint_bytes - 1).bit_length()) if checkpoint_bytes else 0
+    return count * pinned_bytes(size=checkpoint_bytes)
