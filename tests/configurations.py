@@ -16,6 +16,7 @@ STACKS = ("trainer-5", "trainer-4.54", "trainer-4.49", "trainer-4.46", "trainer-
           "loop", "fms-4.48", "fms-4.45", "fms-4.48-fast", "fms-4.45-fast", "litgpt-0.5", "litgpt-2024", "litgpt-2023",
           "torchtune-0.7", "torchtune-0.6", "torchtune-0.4",
           "unsloth-2026.10", "unsloth-2025.11", "axolotl-0.19", "llama-factory-0.9", "swift-4.6")
+PAIR_STACKS = ("trl-1.15", "trl-1.13", "trl-1.6", "trl-1.5")  # those whose steps on pairs are counted
 PLAUSIBLE_STACKS = tuple(name for name in STACKS if name.startswith(("tr", "unsloth", "axolotl", "llama", "swift")))
 OWN_CODE = tuple(name for name in STACKS if name.startswith(("litgpt", "torchtune")))  # stacks with model code and losses of their own
 YES_NO = ("true", "false")
@@ -30,6 +31,8 @@ CHOICES = {
     **dict.fromkeys(TRAITS, YES_NO),
     "norm": tuple(NORM_VECTORS),
     "activation": ("fused", "gelu-new", "relu", "relu-squared"),
+    "objective": ("sft", "dpo", "reward", "grpo", "ppo"),
+    "reference": ("stack", "copy", "shared", "precomputed"),
     "method": ("full", "lora", "qlora"),
     "quantization": ("nf4-double", "nf4", "int8", "gptq", "gptq-ungrouped", "awq"),
     "kbit_preparation": ("stack", "all", "norms", "none"),
@@ -57,7 +60,7 @@ TARGETS = ("attention", "all-linear", "q,v", "q,k,v,o,gate", "down", "gate,up", 
 # What each accounting can count of the settings that it reads.
 COUNTED = {
     "step": {
-        **CHOICES, "accounting": ("step",), "adapter_targets": TARGETS,
+        **CHOICES, "accounting": ("step",), "adapter_targets": TARGETS, "objective": ("sft", "sft", "dpo", "reward"),
         "sharding": ("none",) * 7 + CHOICES["sharding"], "offload": ("none",) * 3 + CHOICES["offload"],
     },
     "planning": {
@@ -99,7 +102,7 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
               "wide_query_key_norms", "output_biases", "mlp_biases", "head_bias", "learned_positions", "embedding_norm",
               "fused_gate_up", "activation", "scaled_residual", "residual_dropout", "embedding_dropout", "partial_rotary", "alibi",
               "broadcast_heads")
-FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "method", "rank", "adapter_targets", "quantization",
+FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "objective", "reference", "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
                "sharding", "sharded_over", "offload", "other_processes",
                "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision", "optimizer", "optimizer_step", "loss",
@@ -108,7 +111,7 @@ FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "me
 
 # What opens without a link, and what a link of the first release opens. `OPENING` is what is counted by default.
 OPENING = {
-    "accounting": "step", "stack": "trainer-5", "model": "llama-3.1-8b", "method": "qlora", "rank": "16",
+    "accounting": "step", "stack": "trainer-5", "model": "llama-3.1-8b", "objective": "sft", "reference": "stack", "method": "qlora", "rank": "16",
     "adapter_targets": "all-linear", "quantization": "nf4-double", "kbit_preparation": "stack", "base_precision": "stack",
     "lora_dropout": "0", "gpu": "24", "replicas": "1", "sharding": "none", "sharded_over": "1", "offload": "none", "sequence_length": "2048", "micro_batch": "1",
     "gradient_accumulation_steps": "8", "trainable_precision": "stack", "optimizer": "adamw", "optimizer_step": "stack", "loss": "stack",
@@ -137,6 +140,8 @@ def reading(name):
         return {**CUSTOM_STEP, "parallel_blocks": "true"}
     if name == "broadcast_heads":
         return {**CUSTOM_STEP, "num_kv_heads": "1"}
+    if name == "reference":
+        return {**CUSTOM_STEP, "objective": "dpo", "stack": "trl-1.15"}
     return {**CUSTOM_STEP, "gpu": "t4"} if name == "other_processes" else CUSTOM_STEP
 
 
@@ -217,7 +222,10 @@ def in_16_bits(chosen):
 
 def countable(chosen):
     """The same with what can be counted: without autocast no grouped heads in float32 for the efficient kernel; logits for an
-    adapter on the head; another loss where a stack refuses Liger's; and the stack's own where it has no other."""
+    adapter on the head; another loss where a stack refuses Liger's; the stack's own where it has no other; and pairs as TRL's
+    releases train on them."""
+    if chosen["objective"] in ("dpo", "reward"):
+        chosen = with_pairs(chosen)
     if chosen.get("optimizer_step") == "in-backward":
         chosen = {**chosen, "gradient_accumulation_steps": "1", "sharding": "none", "offload": "none"}
     if not chosen["stack"].startswith("torchtune"):
@@ -256,6 +264,19 @@ def divisible(chosen):
     if kind == "fsdp1" and chosen["method"] == "qlora":
         chosen["kbit_preparation"] = "none"
     return chosen
+
+
+def with_pairs(chosen):
+    """The same as a step on pairs that is counted: by TRL, with its own loss, no adapter on the head, nothing shared but adapters."""
+    parts = [part for part in chosen["adapter_targets"].split(",") if part != "lm_head"]
+    chosen = {**chosen, "loss": "stack", "adapter_targets": ",".join(parts) or "q"}
+    if chosen["stack"] not in PAIR_STACKS:
+        chosen |= {"stack": "trl-1.15"}
+    if chosen["stack"] != "trl-1.15" and chosen["autocast"] == "off":
+        chosen |= {"autocast": "on"}
+    if chosen["sharding"] not in ("none", "ddp"):
+        chosen |= {"sharding": "ddp"}
+    return chosen | ({"reference": "copy"} if chosen["method"] == "full" and chosen["reference"] == "shared" else {})
 
 
 def random_configurations(count, seed, accounting="planning"):

@@ -195,8 +195,8 @@ def test_the_budget_is_1_to_2048_gib_in_either_unit(budget, unit, valid):
 
 
 OF_ONE_ACCOUNTING = {
-    "step": {"stack", "quantization", "kbit_preparation", "base_precision", "lora_dropout", "loss", "layer_kernels", "optimizer_step", "torch_compile", "checkpoint_kind", "autocast",
-             "half_precision", "sharding", "sharded_over", "offload", "measured"},
+    "step": {"stack", "objective", "reference", "quantization", "kbit_preparation", "base_precision", "lora_dropout", "loss", "layer_kernels",
+             "optimizer_step", "torch_compile", "checkpoint_kind", "autocast", "half_precision", "sharding", "sharded_over", "offload", "measured"},
     "planning": {"activation_multiplier", "extra_allowance"},
 }
 
@@ -204,10 +204,10 @@ OF_ONE_ACCOUNTING = {
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
 def test_errors_come_in_field_order_one_for_each_field_that_is_read(accounting):
     elsewhere = OF_ONE_ACCOUNTING["planning" if accounting == "step" else "step"]
-    choosing = {"accounting", "model", "gpu", "method"}
+    choosing = {"accounting", "model", "gpu", "method", "objective"}
     unknown_yet = {"other_processes", "sharded_over", "offload"}  # a card and a kind of sharding decide whether these are read
     names_in_order = [name for name in FIELD_ORDER if name not in (*choosing, *elsewhere, *unknown_yet)]
-    typed = {**CUSTOM, **{name: "?" for name in reversed(FIELD_ORDER) if name not in choosing}, "accounting": accounting}
+    typed = {**CUSTOM, **{name: "?" for name in reversed(FIELD_ORDER) if name not in choosing}, "accounting": accounting, "objective": "dpo"}
     assert [error.field for error in errors(typed)] == names_in_order
 
 

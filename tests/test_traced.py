@@ -4,6 +4,7 @@ Belongs here: bars on the recorded traces, moment by moment, and that every trac
 which is tests/traced and needs PyTorch.
 """
 
+import csv
 from dataclasses import asdict, fields
 from math import inf
 from pathlib import Path
@@ -12,24 +13,35 @@ import tomllib
 
 import pytest
 
+from configurations import PAIR_STACKS
 from doubled import before_and_doubled
 from vramplan.accountings import step
 from vramplan.accountings.step import confidence
 from vramplan.catalogue import DIMENSIONS, TRAITS, presets
+from vramplan.accountings import estimate
 from vramplan.compare import counted_or_why
+from vramplan.constants import CUBLAS_HANDLES, CUBLAS_WORKSPACE_BYTES
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
 from vramplan.kinds import Choice
-from vramplan.policy import _decided
+from vramplan.policy import _decided, policy
 from vramplan.stacks import Fact, stacks
 from vramplan_site.errors import comparable_bytes
-from vramplan_site.recorded import traced
+from vramplan_site.recorded import TRACED, traced
 
 RUNS = traced()
+
+
+def recorded_rows():
+    with TRACED.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 SHAPES = tomllib.loads((Path(__file__).parent / "traced/shapes.toml").read_text(encoding="utf-8"))
 OTHER_KINDS = [name for name, shape in SHAPES.items() if "traits" in shape]
 MEDIAN_BAR, NINETIETH_BAR, UNDER_BAR = 0.005, 0.02, -0.03  # shares of the traced peak
 NOTICED = 1e-5  # change of a peak, as a share, that counts as noticed
+NOTICED_MOMENT = 0.001  # share of a single moment
 
 
 def errors(runs):
@@ -94,6 +106,44 @@ def test_no_trace_is_under_by_more_than_its_bar():
 def test_every_method_is_within_the_bars_by_itself(method):
     mine = [abs(error) for run, error in zip(RUNS, ERRORS, strict=True) if run.settings.method == method]
     assert median(mine) <= MEDIAN_BAR and quantiles(mine, n=10)[-1] <= NINETIETH_BAR
+
+
+@pytest.mark.parametrize(("objective", "fewest"), [("dpo", 25), ("reward", 9)])
+def test_every_objective_is_within_the_bars_by_itself(objective, fewest):
+    mine = [abs(error) for run, error in zip(RUNS, ERRORS, strict=True) if run.settings.objective == objective]
+    assert len(mine) >= fewest and median(mine) <= MEDIAN_BAR and quantiles(mine, n=10)[-1] <= NINETIETH_BAR
+
+
+def test_every_kind_of_reference_and_every_release_of_dpo_is_in_some_trace():
+    pairs = [policy(run.settings) for run in RUNS if run.settings.objective == "dpo"]
+    assert {run.reference for run in pairs} == {"copy", "shared", "precomputed"}
+    assert {run.loss for run in pairs} == {stack["pair_loss"] for stack in stacks().values()} - {"none"}
+
+
+REFERENCE_RUNS = {run.id: run for run in RUNS if run.settings.objective == "dpo" and policy(run.settings).loss == "tiled"}
+
+
+def test_the_forward_pass_of_the_reference_holds_what_was_traced():
+    """Where the loss ends with it: later releases of TRL, whose reference has no logits."""
+    workspace, seen = CUBLAS_HANDLES * CUBLAS_WORKSPACE_BYTES, 0
+    for row in recorded_rows():
+        if row["reference_forward"] and row["id"] in REFERENCE_RUNS:
+            (moment,) = [m for m in estimate(REFERENCE_RUNS[row["id"]].settings).moments if m.name == "forward of the reference"]
+            assert abs((moment.bytes - workspace) / int(row["reference_forward"]) - 1) <= NOTICED_MOMENT, row["id"]
+            seen += 1
+    assert seen >= 12
+
+
+@pytest.mark.parametrize("stack", PAIR_STACKS)
+def test_a_trace_notices_when_the_loss_on_pairs_changes(stack, monkeypatch, fresh_steps):
+    mine = [run for run in RUNS if run.settings.objective == "dpo" and run.settings.stack == stack]
+    before = [abs(error) for error in errors(mine)]
+    other = next(found["pair_loss"] for found in stacks().values() if found["pair_loss"] not in ("none", stacks()[stack]["pair_loss"]))
+    _decided.cache_clear()
+    monkeypatch.setitem(stacks()[stack].facts, "pair_loss", Fact(other, "", "traced"))
+    after = [abs(error) for error in errors(mine)]
+    _decided.cache_clear()
+    assert len(mine) >= 4 and max(b - a for a, b in zip(before, after, strict=True)) > NOTICED
 
 
 TRACED_CONSTANTS = [each for each in confidence.CONSTANTS if each.confidence == confidence.TRACED]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from vramplan import words
 from vramplan.accountings import ACCOUNTINGS, step
-from vramplan.compare import by_accounting, counted_or_why, peaks_by_stack
+from vramplan.compare import by_accounting, counted_by, peaks_by_stack
 from vramplan.errors import NotExpressible
 from vramplan.ledger import Estimate, Term
 from vramplan.link import to_query
@@ -132,7 +132,7 @@ def side_by_side(estimate: Estimate) -> tuple[Counted, ...]:
 def counted_by_each(settings: Settings, known: dict[str, Estimate | NotExpressible]) -> tuple[Counted, ...]:
     """The run by every accounting. `known`: what has been counted already."""
     return tuple(
-        _counted(name, settings, known.get(name) or counted_or_why(settings.varied(accounting=name))) for name in ACCOUNTINGS
+        _counted(name, settings, known.get(name) or counted_by(settings, name)) for name in ACCOUNTINGS
     )
 
 
@@ -236,6 +236,7 @@ def _decided_text(settings: Settings, decided: Policy) -> str:
     autocast = " under autocast" if decided.autocast else ""
     precision = f"FP32{autocast}" if decided.trainable_precision == "mixed-bf16" else "BF16"
     precision = _divided_precision(settings, decided) or precision
-    loss = words.value_text("loss", decided.loss)
+    loss = words.loss_text(decided.loss)
     optimizer = words.value_text("optimizer", decided.optimizer)
-    return f"trained parameters in {precision}; optimizer {optimizer}; loss: {loss[0].lower()}{loss[1:]}"
+    told = f"trained parameters in {precision}; optimizer {optimizer}; loss: {loss[0].lower()}{loss[1:]}"
+    return f"{told}; reference: {words.REFERENCES[decided.reference]}" if decided.reference else told

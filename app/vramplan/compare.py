@@ -15,9 +15,20 @@ def compare(settings: Settings) -> tuple[Estimate, ...]:
     return tuple(each for each in counted if isinstance(each, Estimate))
 
 
+ONLY_NEXT_TOKEN = "The planning formula counts next-token training only, and has no pairs and no reference."
+"""Why there is no number beside a step on pairs."""
+
+
 def by_accounting(settings: Settings) -> dict[str, Estimate | NotExpressible]:
     """The same run by every accounting, or why it cannot count it."""
-    return {name: counted_or_why(settings.varied(accounting=name)) for name in ACCOUNTINGS}
+    return {name: counted_by(settings, name) for name in ACCOUNTINGS}
+
+
+def counted_by(settings: Settings, accounting: str) -> Estimate | NotExpressible:
+    """The same run by one accounting, or why it cannot count it."""
+    if accounting == "planning" and settings.accounting == "step" and settings.objective != "sft":
+        return NotExpressible("objective", ONLY_NEXT_TOKEN)
+    return counted_or_why(settings.varied(accounting=accounting))
 
 
 def counted_or_why(settings: Settings) -> Estimate | NotExpressible:

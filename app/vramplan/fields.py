@@ -18,7 +18,9 @@ from vramplan.kinds import (
     WholeNumber,
     counting_steps,
     planning,
+    with_a_reference,
     with_adapters,
+    with_cross_entropy,
     with_custom_budget,
     with_custom_model,
     with_divided_states,
@@ -82,10 +84,12 @@ def _trait(name: str, label: str, hint: str, kind: Kind | None = None) -> Field:
     return Field(name, kind or YES_NO, label, hint, "model", applies=with_custom_model, governed_by="model", condition="only with model=custom")
 
 
-def _step_field(name: str, kind: Kind, label: str, hint: str, section: str, applies=counting_steps, condition: str = "") -> Field:
+def _step_field(
+    name: str, kind: Kind, label: str, hint: str, section: str, applies=counting_steps, condition: str = "", governed_by: str = "accounting"
+) -> Field:
     """A field that only the step accounting reads; its value is kept for comparisons while another accounting is chosen."""
     condition = condition or "only with accounting=step"
-    return Field(name, kind, label, hint, section, applies=applies, governed_by="accounting", condition=condition, kept=True)
+    return Field(name, kind, label, hint, section, applies=applies, governed_by=governed_by, condition=condition, kept=True)
 
 
 AS_THE_STACK = Option("stack", "As the stack", "what the trainer does by itself")
@@ -182,6 +186,38 @@ FIELDS: tuple[Field, ...] = (
     _trait("partial_rotary", "Rotary on part of a head", "partial_rotary_factor below 1, as in GPT-NeoX, Phi-2, StableLM, GLM 4 and Nemotron; not in GPT-J."),
     _trait("alibi", "Alibi", "Distances added to the scores, which are written out, as in BLOOM and MPT."),
     _trait("broadcast_heads", "Broadcast key/value head", "One for all query heads, which no fused kernel takes, as in Falcon 7B."),
+    _step_field(
+        "objective",
+        Choice(
+            (
+                Option("sft", "Next token", "SFT: cross-entropy"),
+                Option("dpo", "DPO", "pairs, compared with a reference model"),
+                Option("reward", "Reward model", "pairs, one score a row"),
+                Option("grpo", "GRPO", "generates text: not counted"),
+                Option("ppo", "PPO", "generates text: not counted"),
+            )
+        ),
+        "Objective",
+        "What is learned. DPO and reward models are TRL’s; each pair is two rows.",
+        "method",
+    ),
+    _step_field(
+        "reference",
+        Choice(
+            (
+                AS_THE_STACK,
+                Option("copy", "A second model", "frozen, beside the trained one: ref_model"),
+                Option("shared", "Adapters switched off", "the base model is the reference"),
+                Option("precomputed", "Precomputed", "precompute_ref_log_probs: none at the step"),
+            )
+        ),
+        "Reference",
+        "What DPO compares the trained model with.",
+        "method",
+        with_a_reference,
+        "only with accounting=step and objective=dpo",
+        "objective",
+    ),
     Field(
         "method",
         Choice(
@@ -375,7 +411,7 @@ FIELDS: tuple[Field, ...] = (
         "micro_batch",
         WholeNumber(1, 1_024, "sequences"),
         "Micro-batch per GPU",
-        "Sequences in one forward pass: per_device_train_batch_size.",
+        "Sequences in one forward pass, or pairs for DPO and reward models: per_device_train_batch_size.",
         "batch",
     ),
     Field(
@@ -450,6 +486,9 @@ FIELDS: tuple[Field, ...] = (
         "Loss",
         "How cross-entropy is computed; often the peak.",
         "memory",
+        with_cross_entropy,
+        "only with accounting=step and another objective than reward",
+        "objective",
     ),
     _step_field(
         "layer_kernels",

@@ -132,14 +132,16 @@ def single_changes(settings: Settings) -> list[dict[str, Value]]:
     """The changes of one setting that are worth trying, whether or not they are already chosen."""
     other_methods = [{"method": name} for name in ("qlora", "lora", "full") if name != settings.method]
     adapters = [{"rank": ALTERNATIVE_RANK}, {"adapter_targets": "attention"}] if settings.trains_adapters else []
-    losses = ["fused-linear"] if settings.accounting == "step" else []
+    losses = ["fused-linear"] if settings.accounting == "step" and settings.objective != "reward" else []
     layers = ["liger"] if settings.accounting == "step" else []
     several = [{"gradient_accumulation_steps": 1}] if settings.divides_states else []
+    references = ["precomputed"] if settings.accounting == "step" and settings.objective == "dpo" else []
     half = max(1, settings.sequence_length // 2)
     return [
         *other_methods,
         *({"loss": name} for name in losses),
         *({"layer_kernels": name} for name in layers),
+        *({"reference": name} for name in references),
         {"optimizer": "adamw-8bit"},
         {"trainable_precision": "pure-bf16"},
         {"checkpointing": "full"},

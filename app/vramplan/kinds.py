@@ -96,6 +96,16 @@ def with_divided_states(values: Mapping[str, object]) -> bool:
     return counting_steps(values) and str(values.get("sharding")) in DIVIDING
 
 
+def with_a_reference(values: Mapping[str, object]) -> bool:
+    """Applies when the objective compares with a reference model."""
+    return counting_steps(values) and values.get("objective") == "dpo"
+
+
+def with_cross_entropy(values: Mapping[str, object]) -> bool:
+    """Applies when the head gives scores for every token of the vocabulary."""
+    return counting_steps(values) and values.get("objective") != "reward"
+
+
 def planning(values: Mapping[str, object]) -> bool:
     """Applies when the accounting is the planning formula."""
     return values.get("accounting") == "planning"

@@ -16,9 +16,18 @@ WHERE_FLOAT32 = "where-float32"
 """A stack's autocast where it comes with float32 weights, and with these alone."""
 
 
+REFERENCES = {"full": "copy", "lora": "shared", "qlora": "shared"}
+"""What DPO compares with, by method, where nobody says: a second model, or the base model with its adapters switched off.
+Source: trl 0.24.0 to 1.16.0, trainer/dpo_trainer.py, __init__ (ref_model)."""
+
+
 @dataclass(frozen=True)
 class Policy:
-    """Every choice that shapes a training step, decided. `assumed`: names of the stack's facts that decided something."""
+    """Every choice that shapes a training step, decided. `assumed`: names of the stack's facts that decided something.
+
+    loss: under DPO the kind of loss on pairs, "none" where the stack has none; nothing for a reward model. reference: what
+    DPO compares with, else nothing.
+    """
 
     autocast: bool
     trainable_precision: str
@@ -44,13 +53,15 @@ class Policy:
     quantized_linear: str
     quantized_head: bool
     lingers: bool
+    objective: str
+    reference: str
     assumed: tuple[str, ...]
 
 
 @lru_cache(maxsize=256)
 def _decided(
     stack: str, method: str, trainable: str, base: str, preparation: str, loss: str, optimizer: str, autocast: str, kind: str, kernels: str, update: str,
-    offloads: bool,
+    offloads: bool, objective: str, reference: str,
 ) -> Policy:
     chosen = stacks()[stack]
     assumed = ["model_code", "outputs_kept"]
@@ -71,7 +82,10 @@ def _decided(
     if method != "full":
         base = decide(base, by_method("base_precision"))
     preparation = decide(preparation, "kbit_preparation") if method == "qlora" else "none"
-    loss = decide(loss, by_method("loss"))
+    if objective == "reward":
+        loss = "score"
+    else:
+        loss = decide(loss, "pair_loss" if objective == "dpo" else by_method("loss"))
     if loss in ("logits", "triton"):
         assumed.append("logits_release")
     if loss in ("chunked", "split"):
@@ -111,6 +125,8 @@ def _decided(
         quantized_linear=chosen["quantized_linear"],
         quantized_head=chosen["quantized_head"],
         lingers=chosen["outputs_kept"] == LINGERING,
+        objective=objective,
+        reference=(REFERENCES[method] if reference == AS_THE_STACK else reference) if objective == "dpo" else "",
         assumed=tuple(assumed),
     )
 
@@ -130,6 +146,8 @@ def policy(settings: Settings) -> Policy:
         settings.layer_kernels,
         settings.optimizer_step,
         settings.checkpointing == "offloaded",
+        settings.objective,
+        settings.reference,
     )
 
 

@@ -221,9 +221,11 @@ def budget_label(estimate: Estimate) -> str:
 def run_text(settings: Settings) -> str:
     """The run in a line: model, method and batch."""
     adapter = f" rank {settings.rank}" if settings.trains_adapters else ""
+    objective = f"{words.value_text('objective', settings.objective)} · " if settings.trains_on_pairs else ""
+    batch = counted(settings.micro_batch, "pair") if settings.trains_on_pairs else count_text(settings.micro_batch)
     return (
-        f"{settings.model_label} · {words.value_text('method', settings.method)}{adapter} · "
-        f"{counted(settings.sequence_length, 'token')} × {count_text(settings.micro_batch)}"
+        f"{settings.model_label} · {objective}{words.value_text('method', settings.method)}{adapter} · "
+        f"{counted(settings.sequence_length, 'token')} × {batch}"
     )
 
 
@@ -233,7 +235,7 @@ def facts(estimate: Estimate) -> tuple[Fact, ...]:
     return (
         Fact("Parameters", short_count_text(total), count_text(total)),
         Fact("Trained", f"{short_count_text(trainable)} ({percent_text(trainable, total)})", count_text(trainable)),
-        Fact("Effective batch", *counted(estimate.settings.effective_batch, "sequence").split(" ")),
+        Fact("Effective batch", *counted(estimate.settings.effective_batch, estimate.settings.example).split(" ")),
     )
 
 
@@ -341,7 +343,7 @@ def maxima(estimate: Estimate, found: Fit) -> tuple[Answer, Answer]:
             "Largest micro-batch",
             found.largest_micro_batch,
             held=f"at {counted(settings.sequence_length, 'token')}",
-            nothing=f"No micro-batch fits {budget} GiB at this sequence length: one sequence is already too much.",
+            nothing=f"No micro-batch fits {budget} GiB at this sequence length: one {settings.example} is already too much.",
         ),
         _maximum(
             estimate,
@@ -360,7 +362,7 @@ MAXIMA_NOTE = "Each maximum holds the other setting as it is now. Raising both a
 def _maximum(estimate: Estimate, name: str, label: str, limit: Limit, *, held: str, nothing: str) -> Answer:
     if limit.value is None:
         return Answer(label, "None", nothing, "")
-    unit = BY_NAME[name].kind.unit
+    unit = f"{estimate.settings.example}s" if name == "micro_batch" else BY_NAME[name].kind.unit
     unit = unit.removesuffix("s") if limit.value == 1 else unit
     text = count_text(limit.value) + ("+" if limit.at_cap else "")
     end = " The search ends there; larger values were not tried." if limit.at_cap else ""

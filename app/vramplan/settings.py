@@ -13,11 +13,16 @@ from vramplan.errors import SettingsError
 from vramplan.fields import BY_NAME, FIELDS
 from vramplan.kinds import with_divided_states
 from vramplan.limits import max_sequence_length
+from vramplan.stacks import stacks
 from vramplan.targets import named_parts
 
 
 TOO_LARGE = 10**MAX_TYPED_LENGTH
 """A whole number that no setting takes, and that Python may refuse to write out."""
+
+
+ON_PAIRS = ("dpo", "reward")
+"""Objectives whose micro-batch counts pairs."""
 
 
 class UnusedSettingWarning(UserWarning):
@@ -75,6 +80,8 @@ class Settings:
     partial_rotary: bool | None = None
     alibi: bool | None = None
     broadcast_heads: bool | None = None
+    objective: str | None = None
+    reference: str | None = None
     method: str | None = None
     rank: int | None = None
     adapter_targets: str | list[str] | tuple[str, ...] | None = None
@@ -184,8 +191,24 @@ class Settings:
         return self.method != "full"
 
     @property
+    def trains_on_pairs(self) -> bool:
+        """Whether a micro-batch counts pairs of a chosen and a rejected row."""
+        return self.accounting == "step" and self.objective in ON_PAIRS
+
+    @property
+    def example(self) -> str:
+        """What a micro-batch counts: a sequence, or a pair of two."""
+        return "pair" if self.trains_on_pairs else "sequence"
+
+    @property
+    def rows(self) -> int:
+        """Sequences that go through the model together. Source: trl 1.16.0, trainer/dpo_trainer.py and reward_trainer.py,
+        DataCollatorForPreference: the chosen rows, then the rejected ones."""
+        return 2 * self.micro_batch if self.trains_on_pairs else self.micro_batch
+
+    @property
     def effective_batch(self) -> int:
-        """Sequences that contribute to one optimizer update, over all GPUs."""
+        """Sequences, or pairs, that contribute to one optimizer update, over all GPUs."""
         return self.micro_batch * self.gradient_accumulation_steps * self.gpus
 
     @property
@@ -203,11 +226,14 @@ def carried_over(texts: Mapping[str, str], *, chosen: str, before: str) -> dict[
     """The texts that follow when somebody changes the choice `chosen` from `before` to what `texts` now say.
 
     Another budget unit keeps the bytes. A custom model or GPU starts from the dimensions or the size chosen before, but
-    only where the fields still hold their defaults; what somebody typed stays.
+    only where the fields still hold their defaults; what somebody typed stays. So does a stack: an objective on pairs takes
+    the newest that has one in place of a default that has none.
     """
     if chosen == "budget_unit":
         return {"budget": converted_budget(texts["budget"], from_unit=before, to_unit=texts["budget_unit"])}
     usual = defaults()
+    if chosen == "objective":
+        return _stack_for_pairs(texts) if texts["objective"] in ON_PAIRS and texts["stack"] == usual["stack"] else {}
     if chosen == "model" and before in presets():
         known = asdict(presets()[before].architecture)
         started = {name: as_text(known[name]) for name in (*DIMENSIONS, *TRAITS)}
@@ -219,6 +245,12 @@ def carried_over(texts: Mapping[str, str], *, chosen: str, before: str) -> dict[
         return {}
     untouched = all(texts[name] == usual[name] for name in started)
     return started if untouched and texts[chosen] == CUSTOM else {}
+
+
+def _stack_for_pairs(texts: Mapping[str, str]) -> dict[str, str]:
+    """The first stack in the list that trains on pairs, unless the one that is chosen does."""
+    able = [name for name, stack in stacks().items() if stack["pair_loss"] != "none"]
+    return {} if texts["stack"] in able else {"stack": able[0]}
 
 
 def as_text(value: Value | float) -> str:

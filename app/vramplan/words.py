@@ -13,6 +13,7 @@ from vramplan.units import count_text, counted, gib_text, plain_decimal
 
 TERM_LABELS = {
     "base_weights": "Base weights",
+    "reference_weights": "Reference model",
     "adapters": "Adapters",
     "gathered_weights": "Gathered weights",
     "master_weights": "Master weights",
@@ -54,6 +55,7 @@ HOST_LABELS = {
 
 COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "base_weights": ("Base weights", ("base_weights", "gathered_weights")),
+    "reference": ("Reference model", ("reference_weights",)),
     "adapters": ("Adapters", ("adapters",)),
     "master_weights": ("Master weights", ("master_weights",)),
     "gradients": ("Gradients", ("gradients", "embedding_gradient", "gradient_buckets", "reduction_buffers", "flat_gradients")),
@@ -102,6 +104,7 @@ VERDICTS = {"yes": "Fits", "likely": "Likely fits", "unlikely": "Unlikely to fit
 
 DIFFERENCES = {
     "base_weights": "Planning counts 16-bit or 4-bit weights; the step counts every tensor in the type the trainer gives it.",
+    "reference": "Planning counts next-token training, which compares with no other model.",
     "adapters": "Planning counts 16-bit adapters; the step those the trainer makes, often FP32.",
     "master_weights": "Planning keeps an FP32 copy beside 16-bit weights; under autocast the FP32 parameters are the weights.",
     "gradients": "Planning counts every gradient; the step those that are there at its largest moment, in their own type.",
@@ -122,6 +125,7 @@ DECISIONS = {
     "quantized_adapter_precision": "type of the adapters",
     "kbit_preparation": "preparation of the quantised model",
     "loss": "loss",
+    "pair_loss": "loss on pairs",
     "logits_release": "copies of the logits",
     "chunked_release": "type of the head in the chunked loss",
     "adamw": "implementation of AdamW",
@@ -145,6 +149,27 @@ DECISIONS = {
     "rest_precision": "type of norms, embedding and head",
 }
 """What each fact of a stack is called."""
+
+
+PAIR_LOSSES = {
+    "logits-dpo-1.14": "log-probabilities from logits, in one kernel",
+    "logits-dpo-1.6": "log-probabilities from logits, row by row",
+    "logits-dpo-1.0": "log-probabilities from a copy of the logits, row by row",
+    "score": "one score a row",
+}
+"""What the losses are called that no setting names."""
+
+REFERENCES = {
+    "copy": "a second model in memory",
+    "shared": "the base model, adapters switched off",
+    "precomputed": "precomputed log-probabilities",
+}
+"""What DPO compares with, in a sentence."""
+
+
+def loss_text(name: str) -> str:
+    """What a loss is called."""
+    return PAIR_LOSSES.get(name) or value_text("loss", name)
 
 
 def component_label(accounting: str, name: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from vramplan import words
 from vramplan.catalogue import CUSTOM, DIMENSIONS
 from vramplan.link import read_query
+from vramplan.policy import REFERENCES
 from vramplan.settings import Settings, as_text, parse
 from vramplan.stacks import stacks
 from vramplan.units import GIB
@@ -28,6 +29,15 @@ LOSSES = {
     "triton": ("trainer-4.46", "triton"),
 }
 """Stack and loss by the trace's word for the loss; other words are the setting's own, under the current Trainer."""
+
+PAIR_STACKS = {
+    "tiled": ("trl-1.15", "tiled"),
+    "logits-dpo-1.14": ("trl-1.13", "logits-dpo-1.14"),
+    "logits-dpo-1.6": ("trl-1.6", "logits-dpo-1.6"),
+    "logits-dpo-1.0": ("trl-1.5", "logits-dpo-1.0"),
+    "score": ("trl-1.15", "score"),
+}
+"""The same for a step on pairs, whose loss is its stack's own."""
 
 KERNELS = {"flash": "efficient", "expanded": "efficient-repeated", "eager": "eager"}
 MODELS = {"granite-3-2b": "granite-3.0-2b"}
@@ -84,14 +94,17 @@ def traced(*paths: Path) -> list[Run]:
 
 def traced_settings(row: dict[str, str]) -> Settings:
     """The settings of a traced configuration; what its stack decides the same way is left to the stack."""
-    stack, loss = LOSSES.get(row["loss"], ("trainer-5", row["loss"].removesuffix("-80")))
+    pairs = row["objective"] != "sft"
+    stack, loss = PAIR_STACKS[row["loss"]] if pairs else LOSSES.get(row["loss"], ("trainer-5", row["loss"].removesuffix("-80")))
     stack = OF_STACK.get(row.get("kernels"), stack)
     checkpointing, kind = CHECKPOINTS[row["checkpointing"]]
     facts = stacks()[stack]
     optimizer = OPTIMIZERS.get(row["optimizer"], row["optimizer"])
     texts = {
         "stack": stack,
-        "loss": "stack" if loss == facts["loss"] else loss,
+        "loss": "stack" if row["objective"] != "sft" or loss == facts["loss"] else loss,
+        "objective": row["objective"],
+        "reference": "stack" if row["reference"] == REFERENCES[row["method"]] else row["reference"] or "stack",
         **_model(row["model"]),
         "method": row["method"],
         "optimizer": "adamw" if optimizer == facts["adamw"] else optimizer,

@@ -122,6 +122,25 @@ def test_settings_are_shown_only_where_they_apply(calculator):
     expect(calculator.form).to_contain_text("1 to 32,768 tokens")
 
 
+def test_dpo_takes_a_stack_that_has_it_and_shows_its_reference(calculator):
+    expect(calculator.control("reference")).not_to_be_visible()
+    calculator.set(objective="dpo", method="full", gpu="288")
+    calculator.expect_setting("stack", "trl-1.15")
+    run = runs.of(objective="dpo", method="full", gpu="288", stack="trl-1.15")
+    expect_everything(calculator, run)
+    expect(calculator.table("What fills the memory")).to_contain_text("Reference model")
+    expect(calculator.table("Moments of the step")).to_contain_text("Forward of the reference")
+
+    calculator.set(reference="precomputed")
+    calculator.expect_headline(runs.of(objective="dpo", method="full", gpu="288", stack="trl-1.15", reference="precomputed"))
+    expect(calculator.table("What fills the memory")).not_to_contain_text("Reference model")
+    calculator.choose("objective", "grpo")
+    expect(calculator.answer).to_contain_text("GRPO is not counted")
+    calculator.choose("objective", "reward")
+    expect(calculator.control("loss")).not_to_be_visible()
+    expect_everything(calculator, runs.of(objective="reward", method="full", gpu="288", stack="trl-1.15"))
+
+
 def test_the_planning_formula_with_its_own_settings(calculator):
     for name in ("activation_multiplier", "extra_allowance"):
         expect(calculator.form.get_by_label(BY_NAME[name].label, exact=True)).not_to_be_visible()

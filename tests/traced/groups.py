@@ -15,6 +15,8 @@ MLP = "gate,up,down"
 ALL_LINEAR = f"{ATTENTION},{MLP}"
 LORA = {"method": "lora", "adapter_dtype": "fp32", "rank": 16, "lora_dropout": 0.0}
 QLORA = LORA | {"method": "qlora", "quantization": "nf4-double", "kbit_preparation": "peft"}
+TRL_QLORA = QLORA | {"kbit_preparation": "none", "adapter_dtype": "bf16"}
+"""As TRL 1.0 and later make it: no preparation, trained parameters in 16 bits."""
 FULL = {"method": "full"}
 MIXED = FULL | {"load_dtype": "fp32"}
 FUSED_LOSS = {"loss": "fused-linear"}
@@ -199,50 +201,48 @@ def families() -> Iterator[Configuration]:
 
 def preferences() -> Iterator[Configuration]:
     """DPO as TRL's releases run it, with every kind of reference; a micro-batch of 1 is two rows."""
-    tiled = {"objective": "dpo", "loss": "tiled"}
-    trl_qlora = QLORA | {"kbit_preparation": "none", "adapter_dtype": "bf16"}
-    for checkpointing, batch in ((CHECKPOINTING[0], 1), (CHECKPOINTING[1], 1), (CHECKPOINTING[0], 2)):
-        place = {"model": "llama-3.2-1b", "micro_batch": batch, "sequence_length": 1024} | checkpointing | tiled
-        yield identify(**MIXED | place, reference="copy")
-        yield identify(**FULL | place, reference="copy")
-        yield identify(**LORA | place, targets=ALL_LINEAR, reference="shared")
-        yield identify(**trl_qlora | place, targets=ALL_LINEAR, reference="shared")
-    place = {"model": "qwen2.5-0.5b", "sequence_length": 1024} | tiled
-    for checkpointing in CHECKPOINTING:
+    kept, recomputed = {"checkpointing": "none"}, {"checkpointing": "full"}
+    place = {"model": "llama-3.2-1b", "sequence_length": 1024, "objective": "dpo", "loss": "tiled"}
+    yield identify(**MIXED | place, reference="copy")
+    yield identify(**LORA | place, targets=ALL_LINEAR, reference="shared")
+    yield identify(**TRL_QLORA | place, targets=ALL_LINEAR, reference="shared")
+    yield identify(**FULL | place | kept, reference="copy")
+    yield identify(**LORA | place | kept, targets=ALL_LINEAR, reference="shared")
+    yield identify(**FULL | place, reference="copy", micro_batch=2)
+    yield identify(**TRL_QLORA | place, targets=ALL_LINEAR, reference="shared", micro_batch=2)
+    place |= {"model": "qwen2.5-0.5b"}
+    for checkpointing in (kept, recomputed):
         yield identify(**MIXED | place | checkpointing, reference="precomputed")
-        yield identify(**LORA | place | checkpointing, targets=ATTENTION, reference="precomputed", load_dtype="fp32")
         yield identify(**LORA | place | checkpointing, targets=ATTENTION, reference="copy", load_dtype="fp32")
-        yield identify(**trl_qlora | place | checkpointing, targets=ATTENTION, reference="shared", load_dtype="fp32")
-        yield identify(**trl_qlora | place | checkpointing, targets=ATTENTION, reference="copy")
-        yield identify(**MIXED | place | checkpointing, reference="copy", gradient_accumulation_steps=4)
-    yield identify(**LORA | tiled, model="llama-3.1-8b", targets=ALL_LINEAR, reference="shared", load_dtype="fp32")
-    yield identify(**LORA | tiled, model="qwen3-8b", targets=ALL_LINEAR, reference="shared", sequence_length=4096)
-    yield identify(**trl_qlora | tiled, model="mistral-7b-v0.3", targets=ALL_LINEAR, reference="shared", load_dtype="fp32")
-    yield identify(**FULL | tiled, model="qwen2.5-7b", optimizer="adamw-8bit", reference="copy", sequence_length=512)
+        yield identify(**TRL_QLORA | place | checkpointing, targets=ATTENTION, reference="shared", load_dtype="fp32")
+    yield identify(**LORA | place, targets=ATTENTION, reference="precomputed", load_dtype="fp32", micro_batch=2)
+    yield identify(**TRL_QLORA | place, targets=ATTENTION, reference="copy")
+    yield identify(**MIXED | place, reference="copy", gradient_accumulation_steps=4)
+    place |= {"sequence_length": 512}
+    yield identify(**LORA | place | {"model": "llama-3.1-8b"}, targets=ALL_LINEAR, reference="shared", load_dtype="fp32")
+    yield identify(**FULL | place | {"model": "qwen2.5-7b"}, optimizer="adamw-8bit", reference="copy")
     for loss in ("logits-dpo-1.0", "logits-dpo-1.6", "logits-dpo-1.14"):
-        place = {"objective": "dpo", "loss": loss, "sequence_length": 512}
-        yield identify(**MIXED | place, model="qwen2.5-0.5b", reference="copy")
-        yield identify(**LORA | place, model="llama-3.2-1b", targets=ALL_LINEAR, reference="shared", micro_batch=2)
-        yield identify(**LORA | place, model="llama-3.2-1b", targets=ALL_LINEAR, reference="precomputed", checkpointing="none")
-        yield identify(**trl_qlora | place, model="qwen3-0.6b", targets=ATTENTION, reference="shared", load_dtype="fp32")
-        yield identify(**FULL | place, model="smollm2-360m", reference="copy", autocast="none", checkpointing="none")
+        place |= {"loss": loss}
+        yield identify(**MIXED | place, reference="copy")
+        yield identify(**LORA | place | kept, targets=ALL_LINEAR, reference="precomputed")
+        yield identify(**LORA | place | {"model": "llama-3.2-1b"}, targets=ALL_LINEAR, reference="shared", micro_batch=2)
+        yield identify(**TRL_QLORA | place | {"model": "smollm2-360m"}, targets=ATTENTION, reference="shared", load_dtype="fp32")
+    place |= {"loss": "tiled", "model": "smollm2-360m"}
+    yield identify(**FULL | place | kept, reference="copy", autocast="none")
 
 
 def rewards() -> Iterator[Configuration]:
     """Reward models: one score a row."""
-    score = {"objective": "reward", "loss": "score", "sequence_length": 1024}
-    trl_qlora = QLORA | {"kbit_preparation": "none", "adapter_dtype": "bf16"}
-    for model, checkpointing in product(("qwen2.5-0.5b", "llama-3.2-1b"), CHECKPOINTING):
-        place = {"model": model} | score | checkpointing
-        yield identify(**MIXED | place)
-        yield identify(**FULL | place, micro_batch=2)
-        yield identify(**LORA | place, targets=ALL_LINEAR)
-        yield identify(**trl_qlora | place, targets=ATTENTION, load_dtype="fp32", micro_batch=2)
-    place = score | {"sequence_length": 2048}
-    yield identify(**LORA | place, model="llama-3.1-8b", targets=ALL_LINEAR, load_dtype="fp32")
-    yield identify(**trl_qlora | place, model="qwen3-8b", targets=ALL_LINEAR)
-    place |= {"sequence_length": 512}
-    yield identify(**MIXED | place, model="gemma-2-2b", attention="eager", gradient_accumulation_steps=4)
+    place = {"model": "qwen2.5-0.5b", "objective": "reward", "loss": "score", "sequence_length": 1024}
+    for checkpointing in CHECKPOINTING:
+        yield identify(**MIXED | place | checkpointing)
+        yield identify(**LORA | place | checkpointing, targets=ALL_LINEAR)
+    yield identify(**TRL_QLORA | place, targets=ATTENTION, load_dtype="fp32", micro_batch=2, checkpointing="none")
+    place |= {"model": "llama-3.2-1b"}
+    yield identify(**FULL | place, micro_batch=2, checkpointing="none")
+    yield identify(**TRL_QLORA | place, targets=ALL_LINEAR)
+    yield identify(**LORA | place | {"model": "llama-3.1-8b"}, targets=ALL_LINEAR, load_dtype="fp32")
+    yield identify(**MIXED | place | {"model": "gemma-2-2b", "sequence_length": 512}, attention="eager", gradient_accumulation_steps=4)
 
 
 def liger() -> Iterator[Configuration]:

@@ -95,12 +95,19 @@ def foreach_norm(tensors, *rest, **options) -> int:
     return len(tensors) * chunks * FLOAT32_BYTES
 
 
+def logsumexp(value, *rest, **options) -> int:
+    """The exponentials of what is left above the largest. Source: torch 2.13.0, aten/src/ATen/native/ReduceOps.cpp,
+    logsumexp_out_impl (`(self - maxes).exp_()`)."""
+    return value.numel() * value.element_size()
+
+
 TEMPORARIES: dict[object, Callable[..., int]] = {
     aten._softmax_backward_data.default: softmax_backward,
     aten._scaled_dot_product_flash_attention_backward.default: flash_attention_backward,
     aten._scaled_dot_product_efficient_attention_backward.default: efficient_attention_backward,
     aten.embedding_dense_backward.default: embedding_backward,
     aten._foreach_norm.Scalar: foreach_norm,
+    aten.logsumexp.default: logsumexp,
 }
 
 

@@ -40,7 +40,11 @@ class Event:
 
 
 class AllocationTracker(TorchDispatchMode):
-    """Watches every operation and follows the storages it creates until they are freed."""
+    """Watches every operation and follows the storages it creates until they are freed.
+
+    gather's backward scatters into its zeros in place, but out of place where a tensor is a subclass, as fake ones are
+    (torch 2.13.0, aten/src/ATen/native/TensorAdvancedIndexing.cpp, gather_backward).
+    """
 
     def __init__(self, device: str = "cuda", granularity: int = ALLOCATION_GRANULARITY) -> None:
         super().__init__()
@@ -62,6 +66,8 @@ class AllocationTracker(TorchDispatchMode):
         if func is torch.ops.aten.add.Tensor and self._engine_adds_in_place(args, kwargs):
             args[0].add_(args[1])
             return args[0]
+        if func is torch.ops.aten.scatter_add.default and torch._C._current_autograd_node() is not None:
+            return args[0].scatter_add_(*args[1:])
         result = func(*args, **kwargs)
         self.track(func.name().removeprefix("aten::"), tree_iter(result))
         self._hold_briefly(func, args, kwargs)

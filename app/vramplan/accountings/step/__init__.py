@@ -28,7 +28,7 @@ def estimate(settings: Settings) -> Estimate:
     """The estimate of one run, moment by moment. Raises NotExpressible when there are no tensors for a setting."""
     run = structure(settings)
     step = step_of(run)
-    batch = (settings.micro_batch * settings.sequence_length, settings.sequence_length)
+    batch = _batch(settings)
     largest: dict[str, object] = {}
     for instant in step.instants:
         before = largest.get(instant.moment)
@@ -63,14 +63,14 @@ def _checkpoints_on_host(step: Step, tokens: int) -> tuple[Term, ...]:
 
 def peak_bytes(settings: Settings) -> int:
     """The largest moment alone, in bytes."""
-    tokens, length = settings.micro_batch * settings.sequence_length, settings.sequence_length
+    tokens, length = _batch(settings)
     return max(instant.bytes(tokens, length) for instant in step_of(structure(settings)).peaks)
 
 
 def fits(settings: Settings) -> bool:
     """Whether the verdict is yes or likely."""
     step = step_of(structure(settings))
-    tokens, length = settings.micro_batch * settings.sequence_length, settings.sequence_length
+    tokens, length = _batch(settings)
     peak = max(instant.bytes(tokens, length) for instant in step.peaks)
     _, process = _bands(settings, step, tokens, length)
     budget = settings.budget_bytes
@@ -80,7 +80,12 @@ def fits(settings: Settings) -> bool:
 
 def tensors_of_size(settings: Settings, wanted: Callable[[int], bool]) -> tuple[Placed, ...]:
     """Every single tensor whose bytes are wanted, with each instant at which it is alive. Raises NotExpressible."""
-    return placed(step_of(structure(settings)), settings.micro_batch * settings.sequence_length, settings.sequence_length, wanted)
+    return placed(step_of(structure(settings)), *_batch(settings), wanted)
+
+
+def _batch(settings: Settings) -> tuple[int, int]:
+    """Tokens that go through the model together, and the length of a row."""
+    return settings.rows * settings.sequence_length, settings.sequence_length
 
 
 def writes_attention_out(settings: Settings) -> bool:

@@ -28,6 +28,6 @@ def process_band(*, reserved: Band, context: int) -> Band:
 def _percents(run: Structure) -> tuple[int, int]:
     if run.sharding.divides:
         return DIVIDED
-    if run.loss.startswith(("fused-linear", "chunked", "tiled", "unsloth", "cut")):
+    if run.loss.startswith(("fused-linear", "chunked", "tiled", "unsloth", "cut", "score")):
         return CHUNKED
     return IN_A_LOOP if run.attention == "eager" or run.outputs_kept else WITH_LOGITS

@@ -10,8 +10,9 @@ from vramplan.accountings.step.unsloth_rows import SMALL_CARD_BYTES, rows_and_co
 from vramplan.architecture import Architecture
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
-from vramplan.policy import Policy, policy, stack_of
+from vramplan.policy import AS_THE_STACK, Policy, policy, stack_of
 from vramplan.settings import Settings
+from vramplan.stacks import stacks
 from vramplan.units import MIB
 
 RMS_NORMS = ("rms", "rms-cast")
@@ -59,8 +60,12 @@ SIZES = {"bf16": HALF, "fp32": SINGLE}
 
 def structure(settings: Settings) -> Structure:
     """What decides the tensors of this run. Raises NotExpressible with the setting that cannot be counted."""
+    _must_not_generate(settings)
     chosen = policy(settings)
+    pairs, scores = settings.trains_on_pairs, settings.objective == "reward"
     shape = _as_coded(settings.architecture, chosen)
+    shape = _without_dropout(shape) if pairs else shape
+    shape = _with_scores(shape) if scores else shape
     prepared = settings.method == "qlora"
     loaded = _loaded_sizes(settings, chosen)
     sizes, autocast, sharding = _divided(settings, chosen, loaded)
@@ -72,7 +77,7 @@ def structure(settings: Settings) -> Structure:
         loss = f"{loss}-{COMPILED}"
     _must_be_countable(settings, chosen)
     fusible = shape.norm in RMS_NORMS
-    tokens = settings.micro_batch * settings.sequence_length
+    tokens = settings.rows * settings.sequence_length
     offload = _offload(settings, chosen)
     run = Structure(
         shape=shape,
@@ -81,12 +86,12 @@ def structure(settings: Settings) -> Structure:
         autocast=autocast,
         targets=frozenset(settings.targets) if settings.trains_adapters else frozenset(),
         rank=settings.rank if settings.trains_adapters else 0,
-        dropout=settings.trains_adapters and settings.lora_dropout > 0,
+        dropout=settings.trains_adapters and settings.lora_dropout > 0 and not pairs,
         quantization=settings.quantization if prepared else "",
         compute_is_fp16=settings.half_precision == "fp16",
         attention=_attention(settings, shape, chosen),
         masked=bool(shape.sliding_window) and settings.sequence_length > shape.sliding_window,
-        one_row=settings.micro_batch == 1,
+        one_row=settings.rows == 1,
         sorts_embedding=settings.method == "full" and tokens > FEWEST_SORTED_TOKENS,
         checkpointing=settings.checkpointing != "none",
         reentrant=chosen.reentrant or bool(offload),
@@ -96,10 +101,13 @@ def structure(settings: Settings) -> Structure:
         adapter_kernel=chosen.adapter_kernel,
         loss=loss,
         loss_rows=loss_rows(
-            loss=loss, tokens=tokens, sequences=settings.micro_batch, vocab_size=shape.vocab_size, hidden_size=shape.hidden_size
+            loss=loss, tokens=tokens, sequences=settings.rows, vocab_size=shape.vocab_size, hidden_size=shape.hidden_size
         ),
         loss_columns=0,
         outputs_kept=chosen.outputs_kept,
+        head_width=SCORES_PER_ROW if scores else shape.vocab_size,
+        pairs=pairs,
+        reference=chosen.reference,
         optimizer=chosen.optimizer,
         accumulates=settings.gradient_accumulation_steps > 1,
         sharding=sharding,
@@ -158,7 +166,7 @@ def _offload(settings: Settings, chosen: Policy) -> str:
     if settings.checkpointing != "offloaded":
         return ""
     kind, length = chosen.checkpoint_offload, settings.sequence_length
-    size = HALF * settings.micro_batch * length * settings.architecture.hidden_size
+    size = HALF * settings.rows * length * settings.architecture.hidden_size
     if kind == EACH or size > SMALLEST_OFFLOADED_BYTES and (kind != STAGED or length >= SHORTEST_OFFLOADED_ROW):
         return kind
     return ""
@@ -207,8 +215,71 @@ def _divided(settings: Settings, chosen: Policy, loaded: dict[str, int]) -> tupl
     return half, True, Sharding(*place, **kept, loaded_size=checkpoint)
 
 
+SCORES_PER_ROW = 1
+"""Labels of a reward model. Source: trl 1.16.0, trainer/reward_trainer.py, num_labels=1."""
+
+
+def _without_dropout(shape: Architecture) -> Architecture:
+    """A decoder as trainers on pairs run it. Source: trl 1.0.0 to 1.16.0, trainer/dpo_config.py and reward_config.py:
+    disable_dropout is on; trainer/utils.py, disable_dropout_in_model."""
+    return replace(shape, residual_dropout=False, embedding_dropout=False)
+
+
+def _with_scores(shape: Architecture) -> Architecture:
+    """A decoder whose head gives one score and is a weight of its own. Source: transformers 5.24.0, modeling_layers.py,
+    GenericForSequenceClassification."""
+    return replace(shape, tied_embeddings=False, head_bias=False, logit_softcap=False)
+
+
+def _must_not_generate(settings: Settings) -> None:
+    """Say what is missing for objectives that generate text."""
+    if settings.objective in GENERATING:
+        raise NotExpressible("objective", GENERATING[settings.objective])
+
+
+GENERATING = {
+    "grpo": "GRPO is not counted: it generates text between its steps, and nothing here follows the key/value cache or the vLLM engine"
+    " beside the trainer, nor the log-probabilities kept of each answer. Choose DPO, a reward model or next-token training.",
+    "ppo": "PPO is not counted: it generates text between its steps and holds a value model and a reward model as well, and nothing here"
+    " follows these, nor the key/value cache. Choose DPO, a reward model or next-token training.",
+}
+"""Why an objective has no number. Source: trl 1.16.0, trainer/grpo_trainer.py, experimental/ppo/ppo_trainer.py."""
+
+
+def _must_train_on_pairs(settings: Settings, chosen: Policy) -> None:
+    """Say why this stack, reference or loss has no step on pairs."""
+    stack = stack_of(settings)
+    if stack["pair_loss"] == "none":
+        names = ", ".join(each.label for each in stacks().values() if each["pair_loss"] != "none")
+        raise NotExpressible("stack", f"{stack.label} has no step on pairs that is counted; choose one of {names}.")
+    if settings.divides_states:
+        label = _label("sharding", settings.sharding)
+        raise NotExpressible("sharding", f"DPO and reward models are not counted under {label}; choose DDP, with a whole copy on every GPU.")
+    if chosen.reference == "shared" and settings.method == "full":
+        raise NotExpressible("reference", "Full fine-tuning has no adapters to switch off; choose a second model or precomputed log-probabilities.")
+    if settings.objective == "dpo" and settings.loss not in (AS_THE_STACK, stack["pair_loss"]):
+        raise NotExpressible("loss", _other_loss(settings))
+    if chosen.loss.startswith("logits-dpo") and not chosen.autocast:
+        raise NotExpressible("autocast", "DPO before TRL 1.15 is counted under autocast only; choose On, or “TRL 1.15 and later”.")
+    if settings.trains_adapters and "lm_head" in settings.targets:
+        why = "A reward model has no lm_head" if settings.objective == "reward" else "DPO on an adapted lm_head is not counted, and TRL refuses it from 1.15 on"
+        raise NotExpressible("adapter_targets", f"{why}; leave lm_head out.")
+
+
+def _other_loss(settings: Settings) -> str:
+    """Why a loss that somebody chose is not DPO's. Source: liger-kernel 0.8.5, chunked_loss/fused_linear_preference.py (compiled)."""
+    stack, label = stack_of(settings), _label("loss", settings.loss)
+    if settings.loss != "fused-linear":
+        return f"{stack.label} does not compute DPO with the loss “{label}”; choose “As the stack”."
+    if stack["fused_linear_refused"]:
+        return f"{stack.label} refuses Liger’s fused loss; choose “As the stack”, or another stack."
+    return "Liger’s DPO loss runs as one compiled graph, which is not counted; choose the loss “As the stack”."
+
+
 def _must_be_countable(settings: Settings, chosen: Policy) -> None:
     """Say which setting this accounting has no tensors for."""
+    if settings.trains_on_pairs:
+        _must_train_on_pairs(settings, chosen)
     if chosen.loss == "fused-linear" and "fused_linear_refused" in stack_of(settings).facts and stack_of(settings)["fused_linear_refused"]:
         raise NotExpressible("loss", f"{stack_of(settings).label} refuses Liger’s fused loss; choose another loss, or another stack.")
     if settings.optimizer_step == IN_BACKWARD and settings.gradient_accumulation_steps > 1:
@@ -256,7 +327,6 @@ def _must_divide(settings: Settings, chosen: Policy) -> None:
         raise NotExpressible("quantization", f"{label} divides weights of bitsandbytes in 4 bits only; choose NF4.")
     if settings.method == "qlora" and kind == "fsdp1" and settings.kbit_preparation in ("all", "norms"):
         raise NotExpressible("kbit_preparation", "FSDP flattens a layer into one type, so nothing in it may become FP32; choose “None”.")
-
 
 
 def _label(name: str, value: str) -> str:

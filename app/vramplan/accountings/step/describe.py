@@ -8,13 +8,13 @@ from vramplan.accountings.step.moments import END, FIRST, FORWARD, LAST, LATER, 
 from vramplan.accountings.step.operations import INDEX_SIZE
 from vramplan.accountings.step.structure import HALF, SINGLE
 from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, SAVED, TOKENS, Alive, Amount
+from vramplan.accountings.step.walks import reference_of
 from vramplan.ledger import Holding, Term
 
 ROWS = (
-    "base_weights", "gathered_weights", "adapters", "master_weights", "gradients", "gradient_buckets", "reduction_buffers",
-    "optimizer_states", "dequantization", "saved_activations", "staging", "hook_gradients", "active_layer", "logits", "outputs_kept", "left_behind",
-    "autocast_copies",
-    "layer_output", "waiting_gradient", "embedding_gradient", "flat_gradients", "optimizer_scratch", "inputs", "workspace",
+    "base_weights", "gathered_weights", "reference_weights", "adapters", "master_weights", "gradients", "gradient_buckets",
+    "reduction_buffers", "optimizer_states", "dequantization", "saved_activations", "staging", "hook_gradients", "active_layer", "logits", "outputs_kept",
+    "left_behind", "autocast_copies", "layer_output", "waiting_gradient", "embedding_gradient", "flat_gradients", "optimizer_scratch", "inputs", "workspace",
 )
 """Rows of a ledger, in order."""
 
@@ -34,7 +34,8 @@ def terms(instant: Instant, tokens: int, sequence_length: int) -> tuple[Term, ..
         amounts[name] = amounts.get(name, 0) + size
         rest -= size
     if rest:
-        amounts[TAPE_ROW[instant.walk.split()[0]]] = rest
+        row = TAPE_ROW[instant.walk.split()[0]]
+        amounts[row] = amounts.get(row, 0) + rest
     return tuple(Term(name, amounts[name]) for name in ROWS if amounts.get(name))
 
 
@@ -43,6 +44,7 @@ def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) ->
     run = step.run
     found = _shared(step, instant) if run.sharding.divides else {
         "base_weights": _parameters(state.base_weights(run), "there from loading to the end"),
+        "reference_weights": _parameters(state.base_weights(reference_of(run)), "compared with, never trained") if run.reference == "copy" else (),
         "adapters": _parameters(state.adapter_weights(run), "trained, there from the start"),
     }
     found["saved_activations"] = _saved(step, instant, tokens, sequence_length)
@@ -52,6 +54,9 @@ def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) ->
         found["gradients"] = _parameters(state.trained_weights(run), "kept until the optimizer step")
     if instant.walk:
         found[TAPE_ROW[instant.walk.split()[0]]] = alive_holdings(step.alive(instant), tokens, sequence_length)
+    if instant.walk.endswith("of the reference"):
+        of_head = alive_holdings(step.reference.alive_beside, tokens, sequence_length)
+        found["logits"] = (*of_head, *found.get("logits", ()))
     return {row: listed for row, listed in found.items() if listed}
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from vramplan.accountings.step import litgpt, torchtune
 from vramplan.accountings.step.layer import residual_size
-from vramplan.accountings.step.operations import cast, norm
+from vramplan.accountings.step.operations import cast, linear, norm
 from vramplan.accountings.step.scores import scores as scores_of
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
-from vramplan.accountings.step.tape import FIXED, TOKENS, Operation, Tape, Tensor
+from vramplan.accountings.step.tape import FIXED, POSITIONS, TOKENS, Operation, Tape, Tensor
 
 COPIES_PER_CHUNK = 4
 """float32 tensors of one chunk's scores that are alive at once: logits, log-probabilities, and for the entropy their
@@ -26,14 +26,50 @@ TILE_ROWS = 4_096
 """Tokens of one tile. Source: trl 1.16.0, kernels/chunked_logprob.py, TOKEN_CHUNK_SIZE."""
 
 
+COPIES_FOR_ENTROPY, ENTROPY_ROWS = 3, 128
+"""float32 copies of a chunk's scores that are alive at once, log-probabilities, their exponentials and the product, and tokens
+of a chunk. Source: trl 1.5.1, trainer/utils.py, entropy_from_logits."""
+
+ENTROPY_IN_CHUNKS = ("logits-dpo-1.0", "logits-dpo-1.6")
+"""Losses whose kernel does not find the entropy itself."""
+
+FORWARD_ENDS = "end of the model's forward pass"
+"""The operation before which the model's own forward pass, and its autocast, end in a step on pairs."""
+
+REFERENCE_TURN = "turn of the reference"
+"""The operation before which DPO's reference runs."""
+
+
 def head_and_loss(run: Structure) -> Tape:
     """The tape from the last layer's output to the loss."""
     tape = Tape()
     x = Tensor("last layer's output", run.shape.hidden_size, residual_size(run))
     x = norm(tape, run, x, x.width, "final norm", weight_size=run.norm_size)
-    x.held = True
+    x.held = not run.pairs
     LOSSES[run.loss](tape, run, x)
+    if run.pairs:
+        _compare(tape, run)
     return tape
+
+
+def _compare(tape: Tape, run: Structure) -> None:
+    """From log-probabilities or scores to the loss; DPO's reference runs between the two. A function that has logits keeps them,
+    and their shifted copy, to its end: there it finds their entropy in chunks, of all tokens in one line, which copies what was
+    shifted without a copy, and gathers those of the chosen rows, for the log.
+
+    Source: trl 1.0.0 to 1.14.2, trainer/dpo_trainer.py, _compute_loss (outputs, shift_logits; chosen_logits[chosen_mask]);
+    trainer/utils.py, entropy_from_logits.
+    """
+    values = tape.operations[-1].outputs
+    if not run.loss.startswith("logits-dpo"):
+        values = (tape.add(FORWARD_ENDS, values, Tensor("values of the rows", 1, SINGLE, FIXED)),)
+    values = tape.add(REFERENCE_TURN, values, Tensor("values of the rows", 1, SINGLE, FIXED))
+    if run.loss in ENTROPY_IN_CHUNKS:
+        chunk = (FIXED, COPIES_FOR_ENTROPY * SINGLE * ENTROPY_ROWS * run.shape.vocab_size)
+        in_line = () if run.loss == "logits-dpo-1.0" else ((TOKENS, SINGLE * run.shape.vocab_size),)
+        values = tape.add("entropy", (values,), Tensor("entropy", 1, SINGLE, FIXED), forward_scratch=(chunk, *in_line))
+    half = ((TOKENS, SINGLE * run.shape.vocab_size // 2),) if run.loss.startswith("logits-dpo") else ()
+    tape.add("comparison", (values,), Tensor("loss", 1, SINGLE, FIXED), forward_scratch=half)
 
 
 def loss_rows(*, loss: str, tokens: int, sequences: int, vocab_size: int, hidden_size: int) -> int:
@@ -157,16 +193,17 @@ def _head_as_hidden_states(run: Structure) -> int:
 
 def _tiled(tape: Tape, run: Structure, x: Tensor) -> None:
     """Source: trl 1.16.0, kernels/chunked_logprob.py, ChunkedLogProbFunction: tiles of scores from 16-bit copies of
-    float32 operands, and gradients summed in float32."""
+    float32 operands, and gradients summed in float32, which are given back as they are where that is the operands' type."""
     vocab, hidden = run.shape.vocab_size, run.shape.hidden_size
     rows = tape.add("gather rows", (x,), Tensor("hidden states of labelled rows", hidden, x.itemsize))
     copies = HALF * hidden * (run.loss_rows * (x.itemsize == SINGLE) + TILE_COLUMNS * (run.head_size == SINGLE))
     tile = ((FIXED, HALF * run.loss_rows * TILE_COLUMNS + copies * run.autocast),)
     gradient = run.head_size * vocab * hidden if run.trains_base else 0
     gradient_scratch = SINGLE * vocab * hidden if run.trains_base and run.head_size == HALF else 0
+    sums = ((TOKENS, hidden * SINGLE),) if x.itemsize == HALF else ()
     tape.add(
-        "loss", (rows,), Tensor("loss", 1, SINGLE), saves=(rows,), forward_scratch=tile,
-        scratch=(*tile, (TOKENS, hidden * SINGLE)), gradient=gradient, gradient_scratch=gradient_scratch,
+        "loss", (rows,), Tensor("loss", 1, SINGLE), saves=(rows,), forward_scratch=tile, reads=(x,),
+        scratch=(*tile, *sums), gradient=gradient, gradient_scratch=gradient_scratch,
     )
 
 
@@ -219,6 +256,51 @@ def _cut(tape: Tape, run: Structure, x: Tensor) -> None:
     )
 
 
+def _pair_logits(tape: Tape, run: Structure, x: Tensor) -> Tensor:
+    """Logits, and all but the last position of them, in float32 as accelerate hands out what a model gives under autocast.
+
+    Source: accelerate 1.15.0, accelerator.py, prepare_model (convert_outputs_to_fp32).
+    """
+    scores = scores_of(tape, run, x)
+    scores = tape.add(FORWARD_ENDS, (scores,), Tensor("logits in float32", scores.width, SINGLE, held=True))
+    return tape.add("slice", (scores,), Tensor("shifted logits", scores.width, SINGLE, base=scores), view=True)
+
+
+def _row_by_row(copies: bool) -> Callable[[Tape, Structure, Tensor], None]:
+    """`copies`: whether the shifted logits are copied."""
+
+    def loss(tape: Tape, run: Structure, x: Tensor) -> None:
+        """Source: trl 1.0.0 and 1.6.0, trainer/utils.py, selective_log_softmax: a logsumexp for every row of float32 logits,
+        whose gradients are there one by one before they are stacked."""
+        part = _pair_logits(tape, run, x)
+        if copies:
+            part = tape.add("contiguous", (part,), Tensor("shifted logits, copied", part.width, SINGLE, held=True), shares=True)
+        full, row = (TOKENS, part.bytes), (POSITIONS, part.bytes)
+        chosen = tape.add("gather", (part,), Tensor("logits of the labels", 1, SINGLE), saves=(part,))
+        sums = tape.add("logsumexp", (part,), Tensor("log-sum-exp", 1, SINGLE), saves=(part,), scratch=(full,), forward_scratch=(row,))
+        tape.add("subtract", (chosen, sums), Tensor("log-probabilities", 1, SINGLE))
+
+    return loss
+
+
+def _in_one_kernel(tape: Tape, run: Structure, x: Tensor) -> None:
+    """Source: trl 1.14.2, kernels/logprob_entropy.py, _LogProbEntropyFunction: it keeps the logits it was given."""
+    part = _pair_logits(tape, run, x)
+    tape.add("log-probabilities", (part,), Tensor("log-probabilities", 1, SINGLE), saves=(part,))
+
+
+def _scores(tape: Tape, run: Structure, x: Tensor) -> None:
+    """One score for every token, of which a row's last is taken.
+
+    Source: transformers 5.24.0, modeling_layers.py, GenericForSequenceClassification.forward; peft 0.21.2, utils/other.py,
+    ModulesToSaveWrapper: under adapters the head is trained in a copy.
+    """
+    sizes = (run.shape.hidden_size, run.head_width)
+    size = run.adapter_size if run.adapter_size and not run.trains_base else run.head_size
+    scores = linear(tape, run, x, sizes, "head", weight_size=size, trained=True)
+    tape.add("last token of each row", (scores,), Tensor("score of each row", 1, scores.itemsize, FIXED))
+
+
 LOSSES: dict[str, Callable[[Tape, Structure, Tensor], None]] = {
     "logits-4.49": _with_logits(_cross_entropy, LABELS),
     "logits-4.46": _with_logits(_cross_entropy, LOGITS_KEPT),
@@ -239,5 +321,9 @@ LOSSES: dict[str, Callable[[Tape, Structure, Tensor], None]] = {
     "unsloth-2025.11": _unsloth_chunks,
     "unsloth-2026.10": _unsloth_rows,
     "cut": _cut,
+    "logits-dpo-1.0": _row_by_row(copies=True),
+    "logits-dpo-1.6": _row_by_row(copies=False),
+    "logits-dpo-1.14": _in_one_kernel,
+    "score": _scores,
 }
 """Every kind of loss by name; the number is the first release, of transformers, TRL or Unsloth, that counts so."""

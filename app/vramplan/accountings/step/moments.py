@@ -14,11 +14,15 @@ from vramplan.accountings.step.operations import dropout, norm
 from vramplan.accountings.step.shares import shares_of, total
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, Structure
 from vramplan.accountings.step.tape import FIXED, Alive, Amount, Tape, Tensor
-from vramplan.accountings.step.walks import Points, covers, head_walks, layer_walks
+from vramplan.accountings.step.walks import Points, covers, head_walks, layer_walks, reference_of, reference_walks
 from vramplan.constants import CUBLAS_HANDLES, CUBLAS_WORKSPACE_BYTES
 
 TOKEN_INPUT_BYTES = 8 + 8
 """Bytes per token of input_ids and labels: int64. Source: transformers 5.24.0, data/data_collator.py."""
+
+COMPLETION_BYTES = 8
+"""Bytes per token of completion_mask: int64, beside input_ids and attention_mask. Source: trl 1.16.0, trainer/dpo_trainer.py,
+DataCollatorForPreference."""
 
 SORTED_EMBEDDING_TENTHS, TENTHS = 11, 10
 """float32 rows (H) per ten tokens that the embedding's backward sums sorted tokens in: one for each token that is new,
@@ -74,8 +78,8 @@ def total_of(tensors: list[Tensor]) -> Amount:
 
 NOTHING: Amount = (0, 0, 0, 0)
 
-FORWARD, LOSS, LAST, FIRST, END, STEP = (
-    "forward", "loss", "backward of the last layer", "backward of the first layer", "end of the backward pass", "optimizer step",
+FORWARD, REFERENCE, LOSS, LAST, FIRST, END, STEP = (
+    "forward", "forward of the reference", "loss", "backward of the last layer", "backward of the first layer", "end of the backward pass", "optimizer step",
 )
 """The moments of a step, in order."""
 
@@ -97,6 +101,7 @@ class Step:
         self.run = run
         hidden = run.shape.hidden_size
         self.layer, self.head = layer_walks(run), head_walks(run)
+        self.reference = reference_walks(run) if run.reference in ("copy", "shared") else None
         self.parameters = state.parameters(run), state.trained_parameters(run)
         self.shares = shares_of(run, of_layer=self.layer.gradients, of_head=self.head.gradients)
         self.gradients = _fixed(self.shares.collected)
@@ -104,7 +109,7 @@ class Step:
             *self._states(),
             ("dequantization", _fixed(state.dequantization_bytes(run))),
             ("staging", (0, STAGING_BUFFERS[run.offload] * HALF * hidden if run.offload else 0, 0, 0)),
-            ("inputs", (0, TOKEN_INPUT_BYTES, _mask_bytes(run), 2 * run.shape.head_dim * residual_size(run))),
+            ("inputs", (0, TOKEN_INPUT_BYTES + (COMPLETION_BYTES if run.reference else 0), _mask_bytes(run), 2 * run.shape.head_dim * residual_size(run))),
             ("workspace", _fixed(CUBLAS_WORKSPACE_BYTES * CUBLAS_HANDLES)),
         )
         self.resident_later = (*self.resident, ("gradients", _fixed(self.shares.accumulated)))
@@ -146,6 +151,7 @@ class Step:
         last, run = self.run.shape.num_layers - 1, {"accumulating": accumulating}
         return [
             *self.forward(resident, last, **run),
+            *self.reference_forward(resident, **run),
             *self.loss(resident, **run),
             *self.backward(resident, last, LAST, **run),
             *self.backward(resident, 0, FIRST, **run),
@@ -158,6 +164,8 @@ class Step:
         rows = {name: total(holdings) for name, holdings in self.shares.resident.items()}
         if not run.sharding.divides:
             rows |= {"base_weights": state.weight_bytes(run), "adapters": state.adapter_bytes(run), "optimizer_states": state.state_bytes(run)}
+        if run.reference == "copy":
+            rows["reference_weights"] = state.weight_bytes(reference_of(run))
         return [(name, _fixed(size)) for name, size in rows.items()]
 
     def at_place(self, place: str) -> tuple[tuple[str, Amount], ...]:
@@ -177,12 +185,35 @@ class Step:
         held = (*resident, *before, saved, copies, *self.at_place("forward"))
         return _at(_named(FORWARD, accumulating), held, self.layer.forward, "layer forward")
 
+    def reference_forward(self, resident, *, accumulating: bool) -> list[Instant]:
+        """The instants of the reference's forward pass, its last layer's and its head's, while what the trained model saves is there."""
+        if self.reference is None:
+            return []
+        moment, walk = _named(REFERENCE, accumulating), "head of the reference"
+        after = (*resident, ("saved_activations", self.saved()), ("logits", self.reference.beside))
+        held = (*after, ("autocast_copies", self._reference_copies()))
+        return [
+            *_at(moment, held, self.reference.layer, "layer of the reference"),
+            *_at(moment, held, self.reference.head, walk),
+            *_at(moment, after, self.reference.after, walk),
+        ]
+
+    def _reference_copies(self) -> Amount:
+        """Autocast's copies of the reference's weights, where they stay until its forward pass ends."""
+        if not self.reference.kept_copies or self.run.quantization:
+            return NOTHING
+        shape = self.run.shape
+        linear = sum(into * out for into, out in self.run.projection_sizes.values())
+        head = shape.vocab_size * shape.hidden_size if self.run.loss.startswith("logits-dpo") else 0
+        return _fixed(HALF * (shape.num_layers * linear + head))
+
     def loss(self, resident, *, accumulating: bool) -> list[Instant]:
         """The instants of the head and the loss, forward and backward."""
         moment, walk = _named(LOSS, accumulating), _named("head backward", accumulating)
         held = (*resident, ("saved_activations", self.saved()))
         return [
             *_at(moment, (*held, *self.left_behind, ("autocast_copies", self.autocast_copies), *self.at_place("loss")), self.head.forward, "head forward"),
+            *_at(moment, (*held, *self.at_place("loss")), self.head.after, "head forward"),
             *_at(moment, (*held, *self.outputs_kept, *self.at_place("loss_backward")), self.head.adding if accumulating else self.head.backward, walk),
         ]
 
@@ -372,6 +403,10 @@ class Step:
             return self.layer.tape.alive_backward(instant.index, accumulating=accumulating or self.shares.reduced_at_once)
         if instant.walk.startswith("head backward"):
             return self.head.tape.alive_backward(instant.index, accumulating=accumulating)
+        if instant.walk == "layer of the reference":
+            return self.reference.layer_tape.alive_alone(instant.index, copies=not self.reference.kept_copies)
+        if instant.walk == "head of the reference":
+            return self.reference.head_tape.alive_alone(instant.index, copies=not self.reference.kept_copies)
         if instant.walk == "layer recomputation":
             return self.layer.tape.alive_forward(instant.index, keeps=True)
         if instant.walk == "layer forward":

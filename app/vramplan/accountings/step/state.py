@@ -62,7 +62,7 @@ def base_weights(run: Structure) -> tuple[Weight, ...]:
     if shape.learned_positions:
         rows.append(Weight("positions", 1, shape.learned_positions, hidden, run.embedding_size, "embedding"))
     if not shape.tied_embeddings and not run.quantized_head:
-        rows.append(Weight("head", 1, shape.vocab_size, hidden, run.head_size, "head"))
+        rows.append(Weight("head", 1, run.head_width, hidden, run.head_size, "head"))
     return tuple(rows)
 
 
@@ -105,17 +105,27 @@ def _quantized_weights(run: Structure) -> list[tuple[int, int, int]]:
 
 @lru_cache(maxsize=WEIGHTS_KEPT)
 def adapter_weights(run: Structure) -> tuple[Weight, ...]:
-    """The low-rank pairs A (inner, in) and B (out, r) of every target; a fused map gets one. Source: Structure.adapter_sizes."""
+    """The low-rank pairs A (inner, in) and B (out, r) of every target, a fused map's one, and a reward model's head, which is
+    trained in a copy.
+
+    Source: Structure.adapter_sizes; peft 0.21.2, peft_model.py, PeftModelForSequenceClassification (modules_to_save).
+    """
     shape, layers, rank = run.shape, run.shape.num_layers, run.rank
     adapted = [names for names in run.projection_groups if not run.targets.isdisjoint(names)]
     pairs = [("+".join(names), layers, *run.adapter_sizes(names)) for names in adapted]
     pairs += [("lm_head", 1, shape.hidden_size, rank, shape.vocab_size)] if "lm_head" in run.targets else []
     pairs += [("embed", 1, shape.vocab_size, rank, shape.hidden_size)] if "embed" in run.targets else []
-    return tuple(
+    copied = (Weight("copy of the head", 1, run.head_width, shape.hidden_size, run.adapter_size, "adapters"),) if copies_head(run) else ()
+    return copied + tuple(
         Weight(f"{name} adapter {half}", count, rows, columns, run.adapter_size, "adapters")
         for name, count, into, inner, out in pairs
         for half, rows, columns in (("A", inner, into), ("B", out, rank))
     )
+
+
+def copies_head(run: Structure) -> bool:
+    """Whether the head is trained beside adapters, in a copy of its own. Source: peft 0.21.2, utils/other.py, ModulesToSaveWrapper."""
+    return run.loss == "score" and not run.trains_base
 
 
 def weight_bytes(run: Structure) -> int:

@@ -71,6 +71,7 @@ class Structure:
     model_code: whose model code runs. quantized_linear: whose quantised linear map. quantized_head: the output head is quantised too. lingers:
     variables of the training loop keep what the micro-batch before has left until the new loss is there. steps_in_backward: the
     optimizer steps each parameter as soon as it has its gradient, which is freed then. compiled: torch.compile has made one kernel of what lies between two matrix products.
+    head_width: what the head gives for a token. pairs: rows come in pairs. reference: what DPO compares with, else nothing.
     """
 
     shape: Architecture
@@ -100,6 +101,9 @@ class Structure:
     loss_rows: int
     loss_columns: int
     outputs_kept: bool
+    head_width: int
+    pairs: bool
+    reference: str
     optimizer: str
     accumulates: bool
     sharding: Sharding

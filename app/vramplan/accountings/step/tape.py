@@ -148,6 +148,22 @@ class Tape:
         """The moments of the forward pass; `keeps` what backward needs, as it does unless the layer is checkpointed."""
         return self._run(keeps, None)
 
+    def forward_alone(self, *, copies: bool) -> list[Amount]:
+        """The moments of a forward pass without a backward pass. What an operation makes beside its output is there while it
+        runs; `copies`: 16-bit copies of weights among it, unless somebody else accounts for them."""
+        amounts = self._run(False, None)
+        beside = ([(t.growth, t.bytes) for t in self._made_beside(operation, copies)] for operation in self.operations)
+        return [_with(list(amount), scratch) for amount, scratch in zip(amounts, beside, strict=True)]
+
+    def alive_alone(self, index: int, *, copies: bool) -> list["Alive"]:
+        """Everything alive at the moment with this index of `forward_alone`."""
+        beside = self._made_beside(self.operations[index], copies)
+        return [*self.alive_forward(index, keeps=False), *(Alive(tensor.name, tensor, IN_USE) for tensor in beside)]
+
+    def _made_beside(self, operation: Operation, copies: bool) -> list[Tensor]:
+        passed_on = {tensor for each in self.operations for tensor in each.inputs + each.outputs}
+        return [tensor for tensor in operation.saves if tensor not in passed_on and (copies or tensor.growth != FIXED)]
+
     def recomputation(self) -> list[Amount]:
         """The moments of the forward pass when a checkpointed layer runs again: it ends where the last tensor is saved,
         before the operation that saves it has run.

@@ -7,10 +7,10 @@ the loss leaves the layer's.
 from dataclasses import replace
 from functools import lru_cache
 
-from vramplan.accountings.step.head import head_and_loss
+from vramplan.accountings.step.head import FORWARD_ENDS, REFERENCE_TURN, head_and_loss
 from vramplan.accountings.step.layer import decoder_layer
-from vramplan.accountings.step.structure import UNDIVIDED, Structure
-from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, TOKENS, Amount
+from vramplan.accountings.step.structure import SINGLE, UNDIVIDED, Structure
+from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, TOKENS, Amount, Tape
 
 KEPT_WALKS = 128
 """Walks that are remembered, each a few kilobytes."""
@@ -36,13 +36,54 @@ class LayerWalks:
 
 
 class HeadWalks:
-    """The tape of the head and the loss, and its walks."""
+    """The tape of the head and the loss, and its walks; `after` the points once the model's own forward pass has ended."""
 
     def __init__(self, run: Structure):
         self.tape = head_and_loss(run)
         self.gradients = self.tape.gradient_bytes()
-        self.forward = tallest(self.tape.forward(keeps=True))
+        self.forward, self.after = _parted(self.tape, self.tape.forward(keeps=True))
         self.backward, self.adding = _both(self.tape.backward())
+
+
+class ReferenceWalks:
+    """The forward pass of DPO's reference, without a backward pass; `beside`: what the trained model's head has left by then."""
+
+    def __init__(self, run: Structure):
+        reference = reference_of(run)
+        self.kept_copies = _keeps_copies(run)
+        self.layer_tape = decoder_layer(reference, external_input=False)
+        self.head_tape = head_and_loss(reference)
+        self.layer = tallest(self.layer_tape.forward_alone(copies=not self.kept_copies))
+        self.head, self.after = _parted(self.head_tape, self.head_tape.forward_alone(copies=not self.kept_copies))
+        head = head_and_loss(run)
+        turn = _place(head, REFERENCE_TURN)
+        self.beside, self.alive_beside = head.forward(keeps=True)[turn], head.alive_forward(turn, keeps=True)
+
+
+def reference_of(run: Structure) -> Structure:
+    """The model DPO compares with, as a run that trains nothing: a second one as it was loaded, or the first without adapters.
+
+    Source: transformers 5.24.0, trainer.py: Liger's kernels are put into the trained model alone.
+    """
+    plain = replace(run, trains_base=False, targets=frozenset(), rank=0, dropout=False, checkpointing=False, offload="")
+    if run.reference != "copy":
+        return plain
+    size, as_written = run.weight_size, "transformers"
+    return replace(plain, norm_size=size, embedding_size=size, head_size=size, norm_kernel=as_written, mlp_kernel=as_written)
+
+
+def _keeps_copies(run: Structure) -> bool:
+    """Whether autocast keeps a 16-bit copy of every weight of the reference: those of a second model were never frozen.
+
+    Source: trl 1.16.0, trainer/dpo_trainer.py, create_model_from_path; torch 2.13.0, ATen/autocast_mode.cpp, cached_cast, which
+    asks only whether the parameter could have a gradient.
+    """
+    return run.reference == "copy" and run.autocast and run.weight_size == SINGLE
+
+
+def reference_walks(run: Structure) -> ReferenceWalks:
+    """The walks over the reference of this run."""
+    return _reference_walks(replace(run, sorts_embedding=False, optimizer="", accumulates=False, reentrant=False))
 
 
 def layer_walks(run: Structure) -> LayerWalks:
@@ -57,7 +98,7 @@ def head_walks(run: Structure) -> HeadWalks:
 
 NOT_IN_A_LAYER = {
     "loss": "", "loss_rows": 0, "loss_columns": 0, "one_row": False, "sorts_embedding": False, "outputs_kept": False, "optimizer": "", "accumulates": False,
-    "head_size": 0, "sharding": UNDIVIDED, "offload": "", "quantized_head": False, "lingers": False,
+    "head_size": 0, "head_width": 0, "pairs": False, "reference": "", "sharding": UNDIVIDED, "offload": "", "quantized_head": False, "lingers": False,
     "steps_in_backward": False,
 }
 """What a layer does not depend on."""
@@ -71,12 +112,25 @@ NOT_IN_THE_HEAD = {
 
 _layer_walks = lru_cache(maxsize=KEPT_WALKS)(LayerWalks)
 _head_walks = lru_cache(maxsize=KEPT_WALKS)(HeadWalks)
+_reference_walks = lru_cache(maxsize=KEPT_WALKS)(ReferenceWalks)
 
 
 def forget() -> None:
     """Drop every remembered walk: for tests that change what they are made of."""
     _layer_walks.cache_clear()
     _head_walks.cache_clear()
+    _reference_walks.cache_clear()
+
+
+def _place(tape: Tape, name: str) -> int:
+    """Where an operation is on a tape; its end if it is not there."""
+    return next((index for index, operation in enumerate(tape.operations) if operation.name == name), len(tape.operations))
+
+
+def _parted(tape: Tape, points: list[Amount]) -> tuple[Points, Points]:
+    """The points of a head's forward walk within the model's own forward pass, under its autocast, and after it."""
+    end = _place(tape, FORWARD_ENDS)
+    return tallest(points[:end]), [(index + end, amount) for index, amount in tallest(points[end:])]
 
 
 def _both(points: list[tuple[Amount, int]]) -> tuple[Points, Points]:
