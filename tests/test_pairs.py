@@ -7,7 +7,7 @@ import pytest
 
 from command import run
 from configurations import CUSTOM_STEP, OPENING, PAIR_STACKS, STACKS
-from vramplan import NotExpressible, Settings, accounts, compare, curve, estimate, fit, report
+from vramplan import NotExpressible, Settings, accounts, compare, curve, estimate, fit, measure, report
 from vramplan.compare import by_accounting, peaks_by_stack
 from vramplan.link import read_query, to_query
 from vramplan.settings import carried_over, format_settings, parse
@@ -181,6 +181,13 @@ def test_the_planning_formula_says_that_it_has_no_pairs():
     assert accounts.differences(of(DPO)) == ()
     plain = {**OPENING, "accounting": "planning", "trainable_precision": "mixed-bf16"}
     assert of(plain, objective="dpo").peak_bytes == of(plain).peak_bytes
+
+
+@pytest.mark.parametrize("objective", ["dpo", "reward", "ppo"])
+def test_the_script_that_measures_a_run_says_that_it_makes_no_pairs(objective):
+    with pytest.raises(NotExpressible) as raised:
+        measure.script(parse({**DPO, "objective": objective}))
+    assert raised.value.field == "objective" and "pairs" in raised.value.message
 
 
 @pytest.mark.parametrize("changes", [{}, {"reference": "precomputed"}, {"objective": "reward"}])

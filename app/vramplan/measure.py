@@ -66,6 +66,8 @@ def _must_run(settings: Settings, decided: Policy) -> None:
     """Say what the script cannot run."""
     if settings.accounting != "step":
         raise NotExpressible("accounting", "The script measures a training step; choose that accounting.")
+    if settings.objective != "sft":
+        raise NotExpressible("objective", "The script measures next-token training; it makes no pairs and runs no reference.")
     if not settings.stack.startswith(RUNS):
         raise NotExpressible("stack", f"The script cannot run {stack_of(settings).label}; it runs Transformers, PEFT and TRL as they are.")
     if decided.loss not in LOSSES:
