@@ -84,6 +84,7 @@ WHOLE = {
     "vocab_size": (1, 4_194_304),
     "sliding_window": (0, 131_072),
     "learned_positions": (0, 1_048_576),
+    "sliding_window_pattern": (0, 1_024),
     "rank": (1, 256),
     "replicas": (1, 128),
     "sharded_over": (1, 1_024),
@@ -91,6 +92,7 @@ WHOLE = {
     "micro_batch": (1, 1_024),
     "gradient_accumulation_steps": (1, 1_024),
 }
+COUNTS = ("sliding_window", "learned_positions", "sliding_window_pattern")  # traits that are numbers
 DECIMAL = {
     "lora_dropout": ("0", "0.99"), "budget": ("1", "2048"), "other_processes": ("0", "2048"),
     "activation_multiplier": ("0.25", "4"), "extra_allowance": ("0", "128"),
@@ -101,7 +103,7 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
               "logit_softcap", "sliding_window", "plain_mlp", "norm", "parallel_blocks", "shared_norm", "norms_after",
               "wide_query_key_norms", "output_biases", "mlp_biases", "head_bias", "learned_positions", "embedding_norm",
               "fused_gate_up", "activation", "scaled_residual", "residual_dropout", "embedding_dropout", "partial_rotary", "alibi",
-              "broadcast_heads")
+              "broadcast_heads", "sliding_window_pattern")
 FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "objective", "reference", "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
                "sharding", "sharded_over", "offload", "other_processes",
@@ -124,7 +126,7 @@ OPENINGS = {"step": OPENING, "planning": PLANNING}
 SMALL_DECODER = {
     "model": "custom", "hidden_size": "64", "num_layers": "3", "num_attention_heads": "6", "num_kv_heads": "2",
     "head_dim": "12", "intermediate_size": "200", "vocab_size": "1000", "tied_embeddings": "false",
-    **dict.fromkeys(TRAITS, "false"), **KINDS, "sliding_window": "0", "learned_positions": "0",
+    **dict.fromkeys(TRAITS, "false"), **KINDS, **dict.fromkeys(COUNTS, "0"),
 }
 CUSTOM = {**PLANNING, **SMALL_DECODER, "gpu": "custom", "budget": "20", "budget_unit": "gib"}
 CUSTOM_STEP = {**CUSTOM, "accounting": "step", "trainable_precision": "stack"}
@@ -166,7 +168,7 @@ def random_configuration(generator, accounting="planning"):
         chosen |= {name: whole_text(generator, WHOLE[name]) for name in DIMENSION_KEYS if name in WHOLE}
         heads = int(chosen["num_attention_heads"])
         chosen["num_kv_heads"] = str(generator.choice([k for k in range(1, heads + 1) if heads % k == 0]))
-        for name in ("sliding_window", "learned_positions"):
+        for name in COUNTS:
             chosen[name] = generator.choice(["0", whole_text(generator, WHOLE[name])])
         chosen = possible(chosen)
     else:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from hypothesis import settings as hypothesis_settings, strategies as st
 
-from configurations import CARDS, CHOICES, COUNTED, FIELD_ORDER, OPENINGS, SMALL_DECODER, WHOLE, countable, possible
+from configurations import CARDS, CHOICES, COUNTED, COUNTS, FIELD_ORDER, OPENINGS, SMALL_DECODER, WHOLE, countable, possible
 from oracle import KINDS, PRESETS, TRAITS
 
 hypothesis_settings.register_profile("vramplan", deadline=None, derandomize=True, max_examples=80)
@@ -41,7 +41,7 @@ def configurations(draw, accounting=None, model=None, small=False):
         divisors = [k for k in range(1, heads + 1) if heads % k == 0]
         chosen["num_kv_heads"] = str(draw(st.sampled_from(divisors)))
         chosen |= {name: draw(st.sampled_from(CHOICES[name])) for name in of_a_custom_one}
-        chosen |= {name: draw(whole(name)) for name in ("sliding_window", "learned_positions")}
+        chosen |= {name: draw(whole(name)) for name in COUNTS}
         chosen = possible(chosen)
     cap = PRESETS[chosen["model"]]["cap"] if chosen["model"] in PRESETS else 131_072
     chosen["sequence_length"] = draw(whole("sequence_length", upto=min(cap, 4096) if small else cap))

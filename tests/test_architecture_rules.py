@@ -28,7 +28,7 @@ RUNGS = (
     {"ledger"},
     {"accountings.step.structure", "accountings.step.tape", "accountings.step.sharding", "accountings.step.unsloth_rows"},
     {"accountings.step.kernels", "accountings.step.host"},
-    {"accountings.step.operations"},
+    {"accountings.step.operations", "accountings.step.layers"},
     {"accountings.step.fused_adapters", "accountings.step.confidence"},
     {"accountings.step.layer", "accountings.step.scores"},
     {"accountings.step.litgpt", "accountings.step.torchtune"},

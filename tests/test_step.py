@@ -7,8 +7,9 @@ import random
 
 import pytest
 
-from configurations import CUSTOM_STEP, OPENING, random_configuration
+from configurations import CUSTOM_STEP, OPENING, SMALL_DECODER, random_configuration
 from vramplan import estimate
+from vramplan.accountings.step import moments
 from vramplan.accountings.step.bands import process_band, reserved_band
 from vramplan.accountings.step.build import structure
 from vramplan.accountings.step.moments import evaluate, step_of
@@ -120,11 +121,11 @@ def test_most_moments_of_random_runs_have_tensors_in_work():
 
 def everything(step):
     """Every moment of every walk, as (name of the walk, amounts)."""
-    kept, at_once = not step.run.checkpointing, step.shares.reduced_at_once
-    yield "layer forward", step.layer.tape.forward(keeps=kept)
+    kept, layers, at_once = not step.run.checkpointing, {row.walks.tape for row in step.rows}, step.shares.reduced_at_once
+    yield "layer forward", [amount for tape in layers for amount in tape.forward(keeps=kept)]
     yield "head forward", step.head.tape.forward(keeps=True)
-    for part, tape in (("layer", step.layer.tape), ("head", step.head.tape)):
-        backward = tape.backward()
+    for part, tapes in (("layer", layers), ("head", {step.head.tape})):
+        backward = [moment for tape in tapes for moment in tape.backward()]
         without = at_once and part == "layer"
         yield f"{part} backward", [(amount[0] - made * without, *amount[1:]) for amount, made in backward]
         yield f"{part} backward, later micro-batch", [(amount[0] - made, *amount[1:]) for amount, made in backward]
@@ -141,6 +142,31 @@ def test_the_instants_that_are_kept_hold_the_largest_of_every_walk(seed, tokens,
             assert max(working) == max(evaluate(amount, tokens, length) for amount in amounts)
     every = max(instant.bytes(tokens, length) for instant in step.instants)
     assert max(instant.bytes(tokens, length) for instant in step.peaks) == every
+
+
+# Layers of several kinds
+
+
+@pytest.mark.parametrize("changes", [{}, {"method": "full"}, {"method": "full", "checkpointing": "none"}, {"method": "lora", "checkpointing": "none"}])
+@pytest.mark.parametrize("shape", [{"model": "gemma-3-1b"}, {"model": "gemma-2-2b"}, {**SMALL_DECODER, "num_layers": "11", "sliding_window": "64", "sliding_window_pattern": "4"}])
+def test_no_layer_that_is_passed_over_holds_more_than_those_that_are_looked_at(shape, changes, monkeypatch, fresh_steps):
+    run = structure(parse({**OPENING, **shape, **changes, "sequence_length": "8192"}))
+    kept, batches = step_of(run), [(1, 1), (64, 16), (4_096, 2_048), (100_000, 50_000)]
+    assert len(kept.rows) > 2
+    monkeypatch.setattr(moments, "_ends", lambda row: range(row.count))
+    monkeypatch.setattr(moments.Step, "_corners", lambda self, line: line)
+    every = moments.Step(run)
+    assert len(every.looked_at) == run.shape.num_layers > len(kept.looked_at)
+    for batch in batches:
+        assert max(each.bytes(*batch) for each in every.instants) == max(each.bytes(*batch) for each in kept.peaks)
+
+
+def test_only_layers_with_a_window_keep_a_mask():
+    shape = {**CUSTOM_STEP, **SMALL_DECODER, "num_layers": "12", "method": "full", "checkpointing": "none", "sequence_length": "512"}
+    kept = {n: rows(of(shape, sliding_window="64", sliding_window_pattern=str(n)), "loss")["saved_activations"] for n in (0, 2, 3, 12)}
+    repeated = 512 * 2 * (72 - 24) * 2  # keys and values of two heads as six, 16 bits
+    one = 2 * 512 * 512 + repeated  # with a mask for every pair of tokens
+    assert [(kept[0] - kept[n]) // one for n in (2, 3, 12)] == [6, 4, 1] and (kept[0] - kept[2]) % one == 0
 
 
 # What the allocator and the process hold

@@ -41,7 +41,8 @@ class Architecture:
     embedding_dropout, residual_dropout: values of these are dropped in training. attention_softcap, logit_softcap: scores or
     logits go through a tanh.
 
-    sliding_window: tokens that some layers look back, 0 where every layer sees everything. learned_positions: rows of a table
+    sliding_window: tokens that layers look back, 0 where every layer sees everything. sliding_window_pattern: every so many-th
+    layer sees everything all the same, 0 where none does. learned_positions: rows of a table
     of positions, in place of rotary ones. partial_rotary: rotary positions turn a part of each head. alibi: distances are
     added to attention's scores, in place of rotary positions. broadcast_heads: the only key and value head goes into attention
     as it is, for all query heads, which no fused kernel takes.
@@ -82,6 +83,7 @@ class Architecture:
     partial_rotary: bool = False
     alibi: bool = False
     broadcast_heads: bool = False
+    sliding_window_pattern: int = 0
 
     @property
     def query_width(self) -> int:

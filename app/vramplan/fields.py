@@ -35,6 +35,9 @@ from vramplan.units import GIB, UNIT_LABELS, gib_text
 MAX_CUSTOM_SEQUENCE_LENGTH = 131_072
 """Longest sequence a custom decoder is estimated for, in tokens: that of the Llama presets."""
 
+MAX_LAYERS = 1_024
+"""Most layers of a custom decoder."""
+
 MAX_LEARNED_POSITIONS = 1_048_576
 """Most rows of a learned position table."""
 
@@ -58,7 +61,7 @@ SECTIONS = {
 
 def _model_options() -> tuple[Option, ...]:
     known = tuple(Option(preset.name, preset.label) for preset in presets().values())
-    return known + (Option(CUSTOM, "Custom dense decoder"),)
+    return known + (Option(CUSTOM, "Custom decoder"),)
 
 
 def _gpu_options() -> tuple[Option, ...]:
@@ -133,7 +136,7 @@ FIELDS: tuple[Field, ...] = (
     _step_field("stack", Choice(_stack_options()), "Training stack", "Trainer and release; it decides what is not set below.", "method"),
     Field("model", Choice(_model_options()), "Model", "Type to find a preset, or choose Custom for your own dimensions.", "model"),
     _dimension("hidden_size", 1_048_576, "Hidden size", "Width of the residual stream: hidden_size in config.json."),
-    _dimension("num_layers", 1_024, "Layers", "Decoder blocks: num_hidden_layers."),
+    _dimension("num_layers", MAX_LAYERS, "Layers", "Decoder blocks: num_hidden_layers."),
     _dimension("num_attention_heads", 4_096, "Attention heads", "Query heads: num_attention_heads."),
     _dimension("num_kv_heads", 4_096, "Key/value heads", "num_key_value_heads; must divide the attention heads."),
     _dimension("head_dim", 4_096, "Head dimension", "Width of one head; not always hidden size ÷ heads."),
@@ -159,7 +162,7 @@ FIELDS: tuple[Field, ...] = (
     _trait(
         "sliding_window",
         "Sliding window",
-        "sliding_window if some layers use it, else 0.",
+        "Tokens that layers look back: sliding_window; 0 where all see everything.",
         WholeNumber(0, MAX_CUSTOM_SEQUENCE_LENGTH, "tokens"),
     ),
     _trait("plain_mlp", "Plain MLP", "Two maps, up and down, without a gate, as in GPT-2, Falcon and Nemotron."),
@@ -186,6 +189,12 @@ FIELDS: tuple[Field, ...] = (
     _trait("partial_rotary", "Rotary on part of a head", "partial_rotary_factor below 1, as in GPT-NeoX, Phi-2, StableLM, GLM 4 and Nemotron; not in GPT-J."),
     _trait("alibi", "Alibi", "Distances added to the scores, which are written out, as in BLOOM and MPT."),
     _trait("broadcast_heads", "Broadcast key/value head", "One for all query heads, which no fused kernel takes, as in Falcon 7B."),
+    _trait(
+        "sliding_window_pattern",
+        "Full attention every",
+        "Every so many-th layer sees everything: 6 in Gemma 3, 2 in Gemma 2; 0 where none does.",
+        WholeNumber(0, MAX_LAYERS, "layers"),
+    ),
     _step_field(
         "objective",
         Choice(

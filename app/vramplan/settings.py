@@ -80,6 +80,7 @@ class Settings:
     partial_rotary: bool | None = None
     alibi: bool | None = None
     broadcast_heads: bool | None = None
+    sliding_window_pattern: int | None = None
     objective: str | None = None
     reference: str | None = None
     method: str | None = None

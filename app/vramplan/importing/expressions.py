@@ -27,9 +27,20 @@ OPERATORS = {
 FUNCTIONS = {
     "len": len,
     "count": lambda group, item, before: group[:before].count(item),
+    "every": lambda group, item: _every(group, item),
     "several": lambda value: isinstance(value, tuple),
 }
-"""What may be asked of a list: how long it is, how often something stands before a place; and of a value, whether it is one."""
+"""What may be asked of a list: how long it is, how often something stands before a place, at every which place it stands (0 for
+nowhere, -1 where there is no such rule); and of a value, whether it is one."""
+
+
+def _every(group: tuple, item: str) -> int:
+    """n if an item stands at every n-th place of a list and nowhere else, 0 if nowhere, -1 otherwise."""
+    if item not in group:
+        return 0
+    step = group.index(item) + 1
+    return step if all((each == item) == (place % step == 0) for place, each in enumerate(group, 1)) else -1
+
 
 Value = int | float | bool | str | tuple | None
 

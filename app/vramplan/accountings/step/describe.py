@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from vramplan.accountings.step import state
 from vramplan.accountings.step.layer import residual_size
-from vramplan.accountings.step.moments import END, FIRST, FORWARD, LAST, LATER, LOSS, NOTHING, Instant, Step, evaluate, plus, times, total_of
+from vramplan.accountings.step.moments import BETWEEN, END, FIRST, FORWARD, LAST, LATER, LOSS, Instant, Step, evaluate, plus, times, total_of
 from vramplan.accountings.step.operations import INDEX_SIZE
 from vramplan.accountings.step.structure import HALF, SINGLE
-from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, SAVED, TOKENS, Alive, Amount
-from vramplan.accountings.step.walks import reference_of
+from vramplan.accountings.step.tape import FIXED, NOTHING, PAIRS, POSITIONS, SAVED, SQUARES, TOKENS, Alive, Amount
+from vramplan.accountings.step.walks import LayerWalks, reference_of
 from vramplan.ledger import Holding, Term
 
 ROWS = (
@@ -21,7 +21,7 @@ ROWS = (
 TAPE_ROW = {"layer": "active_layer", "head": "logits"}
 """The row that the tensors of each tape belong to."""
 
-SHAPES = {TOKENS: "(B, S, {width:,})", PAIRS: "(B, {width:,}, S, S)", POSITIONS: "(S, {width:,})", FIXED: "{width:,} values"}
+SHAPES = {TOKENS: "(B, S, {width:,})", PAIRS: "(B, {width:,}, S, S)", POSITIONS: "(S, {width:,})", SQUARES: "({width:,}, S, S)", FIXED: "{width:,} values"}
 """The shape of a tensor that grows in each way."""
 
 
@@ -60,7 +60,7 @@ def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) ->
     return {row: listed for row, listed in found.items() if listed}
 
 
-PLACES = {FORWARD: "forward", LOSS: "loss", LAST: "last", FIRST: "first", END: "end"}
+PLACES = {FORWARD: "forward", LOSS: "loss", LAST: "last", BETWEEN: "middle", FIRST: "first", END: "end"}
 """What the tensors of a moment are found under among those that GPUs divide."""
 
 
@@ -81,26 +81,40 @@ def _saved(step: Step, instant: Instant, tokens: int, sequence_length: int) -> t
         return ()
     of_embedding = alive_holdings([Alive(t.name, t, SAVED) for t in step.of_embedding], tokens, sequence_length)
     by_layers = plus(kept, times(-1, total_of(step.of_embedding)))
-    return (*_saved_by_layers(step, by_layers, tokens, sequence_length), *of_embedding)
+    listed = _checkpoints if step.run.checkpointing else _saved_by_layers
+    return (*listed(step, instant, by_layers, tokens, sequence_length), *of_embedding)
 
 
-def _saved_by_layers(step: Step, kept: Amount, tokens: int, sequence_length: int) -> tuple[Holding, ...]:
-    """Their inputs under checkpointing, else every saved tensor of every layer."""
-    layers, one = step.run.shape.num_layers, step.per_layer[1]
-    if not one or not kept[1]:
+def _checkpoints(step: Step, instant: Instant, kept: Amount, tokens: int, sequence_length: int) -> tuple[Holding, ...]:
+    """Inputs of layers under checkpointing, and what checkpointing cannot drop."""
+    width, size, count = step.run.shape.hidden_size, residual_size(step.run), instant.layers
+    if step.run.offload:
+        size_left = evaluate(kept, tokens, sequence_length)
+        one = Holding("layer input", SHAPES[TOKENS].format(width=width), dtype_text(size), 1, size_left, "checkpoint of a layer, the others in host memory")
+        return (one,) if size_left else ()
+    inputs = evaluate(plus(times(count, step.output), step.first_saves_less if count else NOTHING), tokens, sequence_length)
+    beyond = evaluate(kept, tokens, sequence_length) - inputs
+    found = [Holding("layer input", SHAPES[TOKENS].format(width=width), dtype_text(size), count, inputs, "checkpoint of a layer")] if count else []
+    return (*found, *([Holding("inputs of 8-bit linear maps", SHAPES[FIXED].format(width=beyond), dtype_text(1), 1, beyond, SAVED)] if beyond else ()))
+
+
+def _saved_by_layers(step: Step, instant: Instant, kept: Amount, tokens: int, sequence_length: int) -> tuple[Holding, ...]:
+    """Every saved tensor of every layer without checkpointing."""
+    if not kept[1] or not instant.layers:
         return ()
-    count = min(layers, round((kept[1] - step.first_saves_less[1]) / one))
-    if step.run.checkpointing:
-        width, size = step.run.shape.hidden_size, residual_size(step.run)
-        name = "layer input" if one == width * size else "layer input, and inputs of 8-bit linear maps"
-        shape = SHAPES[TOKENS].format(width=width)
-        return (Holding(name, shape, dtype_text(size), count, evaluate(kept, tokens, sequence_length), "checkpoint of a layer"),)
-    first = () if step.first_saves_less == NOTHING else step.layer.tape.saved_tensors(input_gradient=False)
-    of_one = alive_holdings([Alive(t.name, t, SAVED) for t in step.layer.tape.saved_tensors()], tokens, sequence_length)
-    of_first = alive_holdings([Alive(f"first layer’s {t.name}", t, SAVED) for t in first], tokens, sequence_length)
-    others = count - bool(first)
-    of_others = (replace(each, count=others * each.count, bytes=others * each.bytes) for each in of_one if others)
-    return (*of_others, *of_first)
+    counts: dict[LayerWalks, int] = {}
+    for row in step.rows:
+        counts[row.walks] = counts.get(row.walks, 0) + max(0, min(row.count, instant.layers - row.before))
+    tape, first = step.rows[0].walks.tape, []
+    if step.first_saves_less != NOTHING:
+        counts[step.rows[0].walks] -= 1
+        first = tape.saved_tensors(input_gradient=False)
+    of_others = (
+        replace(each, count=count * each.count, bytes=count * each.bytes)
+        for walks, count in counts.items() if count
+        for each in alive_holdings([Alive(t.name, t, SAVED) for t in walks.tape.saved_tensors()], tokens, sequence_length)
+    )
+    return (*of_others, *alive_holdings([Alive(f"first layer’s {t.name}", t, SAVED) for t in first], tokens, sequence_length))
 
 
 def _parameters(weights: tuple[state.Weight, ...], why: str) -> tuple[Holding, ...]:
@@ -114,9 +128,14 @@ def weight_holding(weight: state.Weight, why: str) -> Holding:
     return Holding(weight.name, shape, dtype_text(weight.itemsize), weight.count, weight.bytes, why)
 
 
+def growths(tokens: int, sequence_length: int) -> dict[int, int]:
+    """How many times its width a tensor has values, by the way it grows."""
+    return {FIXED: 1, TOKENS: tokens, PAIRS: tokens * sequence_length, POSITIONS: sequence_length, SQUARES: sequence_length**2}
+
+
 def alive_holdings(alive: list[Alive], tokens: int, sequence_length: int) -> tuple[Holding, ...]:
     """Alive tensors, equal ones counted together, largest first."""
-    growth = {FIXED: 1, TOKENS: tokens, PAIRS: tokens * sequence_length, POSITIONS: sequence_length}
+    growth = growths(tokens, sequence_length)
     counts: dict[tuple, int] = {}
     for each in alive:
         key = (each.name, each.tensor.growth, each.tensor.width, each.tensor.itemsize, each.why)

@@ -1,20 +1,22 @@
 """The moments of one training step, and which of them is the largest.
 
-Moments, in the order of a step: forward, loss, backward of the last and of the first layer, end of the backward pass,
-optimizer step; with gradient accumulation the first five again, on top of the gradients that are there already.
+Moments, in the order of a step: forward, loss, backward of the last and of the first layer (and between them of others, where
+layers are of several kinds), end of the backward pass, optimizer step; with gradient accumulation the first five again, on top of the gradients that are there already.
 """
 
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 
 from vramplan.accountings.step import state, walks
 from vramplan.accountings.step.host import KEEPS_LAST, STAGED_LATER, STAGING_BUFFERS
 from vramplan.accountings.step.layer import normed_size, residual_size
-from vramplan.accountings.step.operations import dropout, norm
+from vramplan.accountings.step.layers import rows_of_layers
+from vramplan.accountings.step.operations import MASK_SIZE, dropout, norm
 from vramplan.accountings.step.shares import shares_of, total
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, Structure
-from vramplan.accountings.step.tape import FIXED, Alive, Amount, Tape, Tensor
-from vramplan.accountings.step.walks import Points, covers, head_walks, layer_walks, reference_of, reference_walks
+from vramplan.accountings.step.tape import FIXED, NOTHING, Alive, Amount, Tape, Tensor
+from vramplan.accountings.step.walks import HeadWalks, LayerWalks, Points, ReferenceWalks, covers, head_walks, layer_walks, reference_of, reference_walks
 from vramplan.constants import CUBLAS_HANDLES, CUBLAS_WORKSPACE_BYTES
 
 TOKEN_INPUT_BYTES = 8 + 8
@@ -30,16 +32,21 @@ and one for each part of ten. Source: torch, ATen/native/cuda/EmbeddingBackwardK
 
 
 class Instant:
-    """One instant that may be the peak: its moment, what is held besides the tape, and where on which tape it is."""
+    """One instant that may be the peak: its moment, what is held besides the tape, where on which tape it is, and how many
+    layers, from the first on, have left something for the backward pass that is still there."""
 
-    __slots__ = ("amount", "held", "index", "moment", "walk")
+    __slots__ = ("amount", "held", "index", "layers", "moment", "walk", "walks")
 
-    def __init__(self, moment: str, held, amount: Amount, walk: str = "", index: int = 0):
+    def __init__(
+        self, moment: str, held, amount: Amount, walk: str = "", index: int = 0, walks: LayerWalks | HeadWalks | ReferenceWalks | None = None, layers: int = 0
+    ):
         self.moment = moment
         self.held = held
         self.amount = amount
         self.walk = walk
         self.index = index
+        self.walks = walks
+        self.layers = layers
 
     def bytes(self, tokens: int, sequence_length: int) -> int:
         """All of it, for a batch of so many tokens."""
@@ -48,19 +55,20 @@ class Instant:
 
 def evaluate(amount: Amount, tokens: int, sequence_length: int) -> int:
     """Bytes of an amount for a batch of so many tokens."""
-    fixed, per_token, per_pair, per_position = amount
-    return fixed + tokens * (per_token + sequence_length * per_pair) + sequence_length * per_position
+    fixed, per_token, per_pair, per_position, per_square = amount
+    return fixed + tokens * (per_token + sequence_length * per_pair) + sequence_length * (per_position + sequence_length * per_square)
 
 
 def plus(*amounts: Amount) -> Amount:
     """The sum of amounts."""
-    fixed = tokens = pairs = positions = 0
-    for a, b, c, d in amounts:
+    fixed = tokens = pairs = positions = squares = 0
+    for a, b, c, d, e in amounts:
         fixed += a
         tokens += b
         pairs += c
         positions += d
-    return fixed, tokens, pairs, positions
+        squares += e
+    return fixed, tokens, pairs, positions, squares
 
 
 def times(count: int, amount: Amount) -> Amount:
@@ -70,16 +78,15 @@ def times(count: int, amount: Amount) -> Amount:
 
 def total_of(tensors: list[Tensor]) -> Amount:
     """What several tensors take together."""
-    total = [0, 0, 0, 0]
+    total = [*NOTHING]
     for tensor in tensors:
         total[tensor.growth] += tensor.bytes
     return tuple(total)
 
 
-NOTHING: Amount = (0, 0, 0, 0)
-
-FORWARD, REFERENCE, LOSS, LAST, FIRST, END, STEP = (
-    "forward", "forward of the reference", "loss", "backward of the last layer", "backward of the first layer", "end of the backward pass", "optimizer step",
+FORWARD, REFERENCE, LOSS, LAST, BETWEEN, FIRST, END, STEP = (
+    "forward", "forward of the reference", "loss", "backward of the last layer", "backward of a layer between",
+    "backward of the first layer", "end of the backward pass", "optimizer step",
 )
 """The moments of a step, in order."""
 
@@ -92,6 +99,24 @@ IN_FIRST_STEP = ", first step"
 
 NO_STATES = "sgd"
 """An optimizer that keeps no states."""
+class Row:
+    """Layers of one kind in a row: their walks, how many there are, and what each leaves for the backward pass.
+
+    escaped: what of that stays to the end of the backward pass. gradients: what each leaves of its gradients, in bytes. before:
+    layers before the first of them. kept_before, escaped_after, gradients_after: what the layers before and after them leave.
+    """
+
+    __slots__ = ("before", "count", "escaped", "escaped_after", "gradients", "gradients_after", "kept", "kept_before", "walks")
+
+    def __init__(self, walks: LayerWalks, count: int, before: int, kept: Amount, escaped: Amount, kept_before: Amount):
+        self.walks = walks
+        self.count = count
+        self.before = before
+        self.kept = kept
+        self.escaped = escaped
+        self.kept_before = kept_before
+        self.escaped_after = NOTHING
+        self.gradients = self.gradients_after = 0
 
 
 class Step:
@@ -99,33 +124,83 @@ class Step:
 
     def __init__(self, run: Structure):
         self.run = run
-        hidden = run.shape.hidden_size
-        self.layer, self.head = layer_walks(run), head_walks(run)
+        self.head = head_walks(run)
         self.reference = reference_walks(run) if run.reference in ("copy", "shared") else None
+        self.output = _per_token(run.shape.hidden_size * residual_size(run))
+        self.rows = self._rows()
         self.parameters = state.parameters(run), state.trained_parameters(run)
-        self.shares = shares_of(run, of_layer=self.layer.gradients, of_head=self.head.gradients)
+        self.shares = shares_of(run, of_layer=self.rows[-1].walks.gradients, of_head=self.head.gradients)
+        self._gradients_by_rows()
         self.gradients = _fixed(self.shares.collected)
+        masks = _masks(run)
+        self.masks = NOTHING if run.checkpointing else masks
         self.resident = (
             *self._states(),
             ("dequantization", _fixed(state.dequantization_bytes(run))),
-            ("staging", (0, STAGING_BUFFERS[run.offload] * HALF * hidden if run.offload else 0, 0, 0)),
-            ("inputs", (0, TOKEN_INPUT_BYTES + (COMPLETION_BYTES if run.reference else 0), _mask_bytes(run), 2 * run.shape.head_dim * residual_size(run))),
+            ("staging", _per_token(STAGING_BUFFERS[run.offload] * HALF * run.shape.hidden_size if run.offload else 0)),
+            ("inputs", plus(self._batch(), masks if run.checkpointing else NOTHING)),
             ("workspace", _fixed(CUBLAS_WORKSPACE_BYTES * CUBLAS_HANDLES)),
         )
         self.resident_later = (*self.resident, ("gradients", _fixed(self.shares.accumulated)))
         self.autocast_copies = _fixed(state.autocast_bytes(run) if run.checkpointing else 0)
-        self.escaped = NOTHING if run.reentrant or not run.checkpointing else self.layer.tape.escaped()
-        self.output = (0, hidden * residual_size(run), 0, 0)
-        self.per_layer = plus(self.output, self.escaped) if run.checkpointing else self.layer.saved
-        if self.layers_need_no_gradient():
-            self.per_layer = NOTHING
         self.first_saves_less = self._first_layer_saves_less()
         self.of_embedding = self._of_embedding()
         self.outputs_kept = self._outputs_kept()
         self.left_behind = self._left_behind()
+        self.looked_at = self._looked_at()
         self.instants = self._instants()
         self.peaks = _undominated(self.instants)
         self.by_transient = [_undominated([i for i in self.instants if i.moment == moment]) for moment in (LOSS, LAST)]
+
+    def _batch(self) -> Amount:
+        """Token ids, labels and what else comes with them, and rotary positions."""
+        run = self.run
+        return 0, TOKEN_INPUT_BYTES + (COMPLETION_BYTES if run.reference else 0), 0, 2 * run.shape.head_dim * residual_size(run), 0
+
+    def _rows(self) -> list[Row]:
+        """The layers of the model, those of one kind that follow each other together."""
+        found, before, kept_before = [], 0, NOTHING
+        for kind, count in rows_of_layers(self.run):
+            walks = layer_walks(kind)
+            escaped = NOTHING if kind.reentrant or not kind.checkpointing else walks.tape.escaped()
+            kept = plus(self.output, escaped) if kind.checkpointing else walks.saved
+            kept = NOTHING if self.layers_need_no_gradient() else kept
+            found.append(Row(walks, count, before, kept, escaped, kept_before))
+            before, kept_before = before + count, plus(kept_before, times(count, kept))
+        for row, before in pairwise(reversed(found)):
+            before.escaped_after = plus(row.escaped_after, times(row.count, row.escaped))
+        return found
+
+    def _gradients_by_rows(self) -> None:
+        """What a layer of every row leaves of its gradients, and what the layers after it have left."""
+        for row in self.rows:
+            row.gradients = self.shares.of_layer if self.run.sharding.divides else row.walks.gradients
+        for row, before in pairwise(reversed(self.rows)):
+            before.gradients_after = row.gradients_after + row.count * row.gradients
+
+    def row_of(self, layer: int) -> Row:
+        """The row a layer is in; layers are numbered from 0."""
+        return next(row for row in self.rows if layer < row.before + row.count)
+
+    def _looked_at(self) -> list[int]:
+        """The layers whose backward pass may hold the peak, from the last to the first.
+
+        What is held grows or shrinks evenly from layer to layer of a row, and from row to row where rows come again and
+        again: of layers on a straight line only the two at its ends can be the largest.
+        """
+        last, lines = self.run.shape.num_layers - 1, {}
+        for row in reversed(self.rows):
+            for number in _ends(row):
+                layer = row.before + number
+                lines.setdefault((row.walks, number > 0, layer in (0, last)), []).append(layer)
+        return sorted((layer for line in lines.values() for layer in self._corners(line)), reverse=True)
+
+    def _corners(self, line: list[int]) -> list[int]:
+        """Layers of one kind without those that lie on a straight line between their neighbours."""
+        first, later = ([_total(self.held_backward(layer, accumulating=each)) for layer in line] for each in (False, True))
+        held = [one + other for one, other in zip(first, later, strict=True)]
+        steps = [[b - a for a, b in zip(one, other, strict=True)] for one, other in pairwise(held)]
+        return [layer for layer, before, after in zip(line, (None, *steps), (*steps, None), strict=True) if before is None or before != after]
 
     def _instants(self) -> list[Instant]:
         """Every instant, moment by moment, in the order of the step."""
@@ -149,12 +224,15 @@ class Step:
     def _micro_batch(self, resident, *, accumulating: bool) -> list[Instant]:
         """The moments of one micro-batch, before whose first others may have left their gradients."""
         last, run = self.run.shape.num_layers - 1, {"accumulating": accumulating}
+        latest = {row.walks: row.before + row.count - 1 for row in self.rows}
+        moments = [
+            (layer, moment) for layer in self.looked_at for moment in [LAST] * (layer == last) + [FIRST] * (layer == 0) or [BETWEEN]
+        ]
         return [
-            *self.forward(resident, last, **run),
+            *(instant for layer in latest.values() for instant in self.forward(resident, layer, **run)),
             *self.reference_forward(resident, **run),
             *self.loss(resident, **run),
-            *self.backward(resident, last, LAST, **run),
-            *self.backward(resident, 0, FIRST, **run),
+            *(instant for layer, moment in moments for instant in self.backward(resident, layer, moment, **run)),
             self.end(resident, **run),
         ]
 
@@ -181,21 +259,21 @@ class Step:
     def forward(self, resident, layer: int, *, accumulating: bool) -> list[Instant]:
         """The instants of one layer's forward pass; layers are numbered from 0."""
         before = (*self.left_behind, *self.outputs_kept) if self.run.lingers else ()
-        saved, copies = ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer))
-        held = (*resident, *before, saved, copies, *self.at_place("forward"))
-        return _at(_named(FORWARD, accumulating), held, self.layer.forward, "layer forward")
+        beside = ("inputs", self.masks), ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer))
+        held, layer_walks = (*resident, *before, *beside, *self.at_place("forward")), self.row_of(layer).walks
+        return _at(_named(FORWARD, accumulating), held, layer_walks.forward, "layer forward", layer_walks, self.layers_before(layer))
 
     def reference_forward(self, resident, *, accumulating: bool) -> list[Instant]:
         """The instants of the reference's forward pass, its last layer's and its head's, while what the trained model saves is there."""
         if self.reference is None:
             return []
-        moment, walk = _named(REFERENCE, accumulating), "head of the reference"
+        moment, walk, where = _named(REFERENCE, accumulating), "head of the reference", (self.reference, self.run.shape.num_layers)
         after = (*resident, ("saved_activations", self.saved()), ("logits", self.reference.beside))
         held = (*after, ("autocast_copies", self._reference_copies()))
         return [
-            *_at(moment, held, self.reference.layer, "layer of the reference"),
-            *_at(moment, held, self.reference.head, walk),
-            *_at(moment, after, self.reference.after, walk),
+            *_at(moment, held, self.reference.layer, "layer of the reference", *where),
+            *_at(moment, held, self.reference.head, walk, *where),
+            *_at(moment, after, self.reference.after, walk, *where),
         ]
 
     def _reference_copies(self) -> Amount:
@@ -209,12 +287,15 @@ class Step:
 
     def loss(self, resident, *, accumulating: bool) -> list[Instant]:
         """The instants of the head and the loss, forward and backward."""
-        moment, walk = _named(LOSS, accumulating), _named("head backward", accumulating)
+        moment, walk, where = _named(LOSS, accumulating), _named("head backward", accumulating), (self.head, self.run.shape.num_layers)
         held = (*resident, ("saved_activations", self.saved()))
         return [
-            *_at(moment, (*held, *self.left_behind, ("autocast_copies", self.autocast_copies), *self.at_place("loss")), self.head.forward, "head forward"),
-            *_at(moment, (*held, *self.at_place("loss")), self.head.after, "head forward"),
-            *_at(moment, (*held, *self.outputs_kept, *self.at_place("loss_backward")), self.head.adding if accumulating else self.head.backward, walk),
+            *_at(moment, (*held, *self.left_behind, ("autocast_copies", self.autocast_copies), *self.at_place("loss")), self.head.forward, "head forward", *where),
+            *_at(moment, (*held, *self.at_place("loss")), self.head.after, "head forward", *where),
+            *_at(
+                moment, (*held, *self.outputs_kept, *self.at_place("loss_backward")), self.head.adding if accumulating else self.head.backward, walk,
+                *where,
+            ),
         ]
 
     def backward(self, resident, layer: int, moment: str, *, accumulating: bool) -> list[Instant]:
@@ -222,9 +303,10 @@ class Step:
         if self.layers_need_no_gradient():
             return []
         held = (*resident, *self.held_backward(layer, accumulating=accumulating), *self.at_place(self.place(layer)))
-        walks = self._layer_walks(accumulating, _named("layer backward", accumulating))
+        where = self.row_of(layer).walks, self.layers_before(layer)
+        walks = self._layer_walks(where[0], accumulating, _named("layer backward", accumulating))
         moment = _named(moment, accumulating)
-        found = [instant for beside, points, name in walks for instant in _at(moment, (*held, *beside), points, name)]
+        found = [instant for beside, points, name in walks for instant in _at(moment, (*held, *beside), points, name, *where)]
         return [*found, *self._in_one_piece(moment, held)]
 
     def _in_one_piece(self, moment: str, held) -> list[Instant]:
@@ -247,8 +329,13 @@ class Step:
         wait in host memory its own alone."""
         if self.run.offload:
             return self._behind(layer)
-        count = layer + 1 if self.run.checkpointing else layer
-        return plus(times(count, self.per_layer), self.first_saves_less if count else NOTHING, total_of(self.of_embedding))
+        row, count = self.rows[-1] if layer >= self.run.shape.num_layers else self.row_of(layer), self.layers_before(layer)
+        by_layers = plus(row.kept_before, times(count - row.before, row.kept))
+        return plus(by_layers, self.first_saves_less if count else NOTHING, total_of(self.of_embedding))
+
+    def layers_before(self, layer: int) -> int:
+        """How many layers have left something when a layer starts forward: with checkpointing itself too."""
+        return layer + 1 if self.run.checkpointing else layer
 
     def _behind(self, layer: int) -> Amount:
         """What is saved where the checkpoint of one layer alone is on the GPU; none of -1."""
@@ -270,9 +357,11 @@ class Step:
 
         What escapes checkpointing stays to the end; -1 stands for what is behind the first layer.
         """
-        done = self.run.shape.num_layers - 1 - layer
-        left = plus(self._saved_backward(layer), times(done, self.per_layer if self._hooks_keep else self.escaped))
-        made = plus(_fixed(self.shares.of_head), times(done, _fixed(self.shares.of_layer)))
+        row, done = self.row_of(layer), self.run.shape.num_layers - 1 - layer
+        after = row.before + row.count - 1 - layer
+        stays = times(done, row.kept) if self._hooks_keep else plus(row.escaped_after, times(after, row.escaped))
+        left = plus(self._saved_backward(layer), stays)
+        made = _fixed(self.shares.of_head + row.gradients_after + after * row.gradients)
         kept = ("saved_activations", left), *self.outputs_kept, ("gradients", NOTHING if accumulating else made)
         return (*kept, *self._kept_by_hooks(done - 1))
 
@@ -290,15 +379,15 @@ class Step:
         """Gradients of so many layers' inputs, where hooks keep them; the newest is the one the next layer has."""
         return (("hook_gradients", times(count, self.output)),) if self._hooks_keep and count > 0 else ()
 
-    def _layer_walks(self, accumulating: bool, name: str):
+    def _layer_walks(self, layer: LayerWalks, accumulating: bool, name: str):
         """The walks a layer takes in the backward pass: (what is beside its tape, points, name)."""
         beside = (("layer_output", self.output if self.run.reentrant and self.run.checkpointing else NOTHING),)
         adding = accumulating or self.shares.reduced_at_once
-        found = [(beside, self.layer.adding if adding else self.layer.backward, name)]
+        found = [(beside, layer.adding if adding else layer.backward, name)]
         if self.run.checkpointing:
             scaled = "down" in self.run.targets and not self.run.reentrant
             waiting = (("waiting_gradient", times(2 if scaled else 1, self.output)),)
-            found.append((waiting, self.layer.recomputation, "layer recomputation"))
+            found.append((waiting, layer.recomputation, "layer recomputation"))
         return found
 
     def _first_layer_saves_less(self) -> Amount:
@@ -312,10 +401,11 @@ class Step:
         run = self.run
         if run.checkpointing:
             first = max(run.embedding_size, normed_size(run)) if run.shape.embedding_norm else run.embedding_size
-            return 0, -(residual_size(run) - first) * run.shape.hidden_size, 0, 0
+            return _per_token(-(residual_size(run) - first) * run.shape.hidden_size)
         if run.trains_base or "embed" in run.targets or self.layers_need_no_gradient():
             return NOTHING
-        return plus(self.layer.tape.saved(input_gradient=False), times(-1, self.layer.saved))
+        of_first = self.rows[0].walks
+        return plus(of_first.tape.saved(input_gradient=False), times(-1, of_first.saved))
 
     def layers_need_no_gradient(self) -> bool:
         """Whether nothing is trained up to the head, and no checkpointing makes the embeddings need a gradient."""
@@ -347,11 +437,11 @@ class Step:
         """Logits that a training loop keeps through its backward pass."""
         run = self.run
         if run.outputs_kept and run.loss.endswith(LITGPT):
-            return (("outputs_kept", (0, SINGLE * run.shape.vocab_size, 0, 0)),)
+            return (("outputs_kept", _per_token(SINGLE * run.shape.vocab_size)),)
         if not run.outputs_kept or not run.loss.startswith(("logits", "triton")):
             return ()
         size = SINGLE if run.loss.endswith("4.45") or (run.head_size == SINGLE and not run.autocast) else HALF
-        return (("outputs_kept", (0, size * run.shape.vocab_size, 0, 0)),)
+        return (("outputs_kept", _per_token(size * run.shape.vocab_size)),)
 
     def _left_behind(self) -> tuple[tuple[str, Amount], ...]:
         """What the micro-batch before has left, where the loop's variables keep its graph until the next loss is there:
@@ -361,7 +451,7 @@ class Step:
         """
         if not self.run.lingers:
             return ()
-        return (("left_behind", times(self.run.shape.num_layers, self.layer.tape.escaped())),)
+        return (("left_behind", plus(*(times(row.count, row.walks.tape.escaped()) for row in self.rows))),)
 
     def end(self, resident, *, accumulating: bool) -> Instant:
         """The gradient of the embedding, on top of all others, and of the gradient of its output.
@@ -376,10 +466,10 @@ class Step:
         of_tied = 1 + is_view if run.shape.tied_embeddings else 0
         copies = 1 if accumulating else of_tied
         sums = SORTED_EMBEDDING_TENTHS * SINGLE * run.shape.hidden_size // TENTHS if run.sorts_embedding else 0
-        extra = plus(_fixed(copies * table), (0, run.shape.hidden_size * residual_size(run) + sums, 0, 0))
+        extra = plus(_fixed(copies * table), _per_token(run.shape.hidden_size * residual_size(run) + sums))
         gradients = () if accumulating else (("gradients", self.gradients),)
         layers = run.shape.num_layers
-        left = self.saved() if self._hooks_keep else times(layers, self.escaped)
+        left = self.saved() if self._hooks_keep else plus(*(times(row.count, row.escaped) for row in self.rows))
         hooks = self._kept_by_hooks(layers - 1)
         held = (*resident, ("saved_activations", left), *hooks, *self.outputs_kept, *gradients, ("embedding_gradient", extra), *self.at_place("end"))
         return Instant(_named(END, accumulating), held, _total(held))
@@ -398,20 +488,15 @@ class Step:
 
     def alive(self, instant: Instant) -> list[Alive]:
         """The tensors of the tape that are alive at an instant."""
-        accumulating = instant.walk.endswith(LATER)
-        if instant.walk.startswith("layer backward"):
-            return self.layer.tape.alive_backward(instant.index, accumulating=accumulating or self.shares.reduced_at_once)
-        if instant.walk.startswith("head backward"):
-            return self.head.tape.alive_backward(instant.index, accumulating=accumulating)
-        if instant.walk == "layer of the reference":
-            return self.reference.layer_tape.alive_alone(instant.index, copies=not self.reference.kept_copies)
-        if instant.walk == "head of the reference":
-            return self.reference.head_tape.alive_alone(instant.index, copies=not self.reference.kept_copies)
-        if instant.walk == "layer recomputation":
-            return self.layer.tape.alive_forward(instant.index, keeps=True)
-        if instant.walk == "layer forward":
-            return self.layer.tape.alive_forward(instant.index, keeps=not self.run.checkpointing)
-        return self.head.tape.alive_forward(instant.index, keeps=True) if instant.walk else []
+        if not instant.walks:
+            return []
+        if isinstance(instant.walks, ReferenceWalks):
+            tape = instant.walks.layer_tape if instant.walk.startswith("layer") else instant.walks.head_tape
+            return tape.alive_alone(instant.index, copies=not instant.walks.kept_copies)
+        if "backward" in instant.walk:
+            adding = instant.walk.endswith(LATER) or (self.shares.reduced_at_once and instant.walks is not self.head)
+            return instant.walks.tape.alive_backward(instant.index, accumulating=adding)
+        return instant.walks.tape.alive_forward(instant.index, keeps=instant.walk != "layer forward" or not self.run.checkpointing)
 
 
 def _named(moment: str, accumulating: bool) -> str:
@@ -419,25 +504,37 @@ def _named(moment: str, accumulating: bool) -> str:
     return moment + LATER if accumulating else moment
 
 
-def _mask_bytes(run: Structure) -> int:
-    """Bytes per pair of tokens of the attention mask: (B, 1, S, S), for kernels that take one.
+def _masks(run: Structure) -> Amount:
+    """Attention masks: 16-bit ones (B, 1, S, S) where scores are written out, two where some layers have a window and others do
+    not; else a bool one (S, S) for layers with a window. They are there while the layers run, and stay where these run again.
 
-    Source: transformers 5.24.0, masking_utils.py, eager_mask.
+    Source: transformers 5.24.0, masking_utils.py, eager_mask and sdpa_mask, without padding.
     """
-    return HALF if run.attention == "eager" or run.masked else 0
+    if run.attention == "eager":
+        return 0, 0, HALF * (2 if run.masked and run.shape.sliding_window_pattern else 1), 0, 0
+    return 0, 0, 0, 0, MASK_SIZE if run.masked else 0
 
 
 def _fixed(size: int) -> Amount:
-    return size, 0, 0, 0
+    return size, 0, 0, 0, 0
+
+
+def _per_token(size: int) -> Amount:
+    return 0, size, 0, 0, 0
 
 
 def _total(held) -> Amount:
     return plus(*(amount for _, amount in held))
 
 
-def _at(moment: str, held, points: Points, walk: str) -> list[Instant]:
+def _at(moment: str, held, points: Points, walk: str, walks: LayerWalks | HeadWalks | ReferenceWalks, layers: int) -> list[Instant]:
     base = _total(held)
-    return [Instant(moment, held, plus(base, amount), walk, index) for index, amount in points]
+    return [Instant(moment, held, plus(base, amount), walk, index, walks, layers) for index, amount in points]
+
+
+def _ends(row: Row) -> tuple[int, ...]:
+    """The last and the first layer of a row by their numbers; a row of one has one."""
+    return (row.count - 1, 0) if row.count > 1 else (0,)
 
 
 def _undominated(instants: list[Instant]) -> list[Instant]:

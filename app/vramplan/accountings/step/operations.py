@@ -362,23 +362,33 @@ def repeat_heads(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
     return tape.add("repeat", (x,), Tensor(name, run.shape.query_width, x.itemsize))
 
 
+def _shown_to_all_heads(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
+    """Repeated heads for a kernel; a single head is not copied, but only shown for every query head. Source: torch 2.13.0,
+    Tensor.expand and reshape; transformers 5.24.0, repeat_kv."""
+    if run.shape.num_kv_heads > 1 or run.shape.num_attention_heads == 1:
+        return repeat_heads(tape, run, x, name)
+    return tape.add("expand", (x,), Tensor(name, run.shape.query_width, x.itemsize, base=x), view=True)
+
+
 def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Attention in one kernel: it keeps query, key, value, its output and a float32 number per head and token.
 
     Source: torch 2.13.0, _scaled_dot_product_flash_attention and its backward; transformers 5.24.0,
     integrations/sdpa_attention.py, sdpa_attention_forward (heads are repeated where the kernel needs as many of each).
-    Its output has the layout of the queries: where these were put together from two parts, head by head, it is copied; in LitGPT
-    they always are (litgpt 0.4.0, model.py, CausalSelfAttention.forward), unless the memory-efficient kernel takes them.
-    Not counted: what the backward of the memory-efficient kernel itself allocates.
+    A mask is made anew for every call, (B, 1, S, S) in the type of the queries, and kept (torch 2.13.0, attention.cpp,
+    convert_boolean_attn_mask). Its output has the layout of the queries: where these were put together from two parts, head
+    by head, it is copied; in LitGPT they always are (litgpt 0.4.0, model.py, CausalSelfAttention.forward), unless the
+    memory-efficient kernel takes them. Not counted: what the backward of the memory-efficient kernel itself allocates.
     """
     if run.attention == "efficient-repeated" or run.masked:
-        key, value = repeat_heads(tape, run, key, "repeated keys"), repeat_heads(tape, run, value, "repeated values")
+        key, value = _shown_to_all_heads(tape, run, key, "repeated keys"), _shown_to_all_heads(tape, run, value, "repeated values")
     if run.autocast:
         query, key, value = (cast(tape, x, HALF, f"16-bit {x.name}") for x in (query, key, value))
     output = Tensor("attention output", run.shape.query_width, query.itemsize)
     sums = Tensor("attention log-sum-exp", run.shape.num_attention_heads, SINGLE)
+    masks = (Tensor("attention mask", 1, query.itemsize, PAIRS),) if run.masked else ()
     scratch = _flash_backward(run, grouped=key.width != query.width) if run.attention == "efficient" and not run.masked else ()
-    tape.add("attention", (query, key, value), output, saves=(query, key, value, output, sums), scratch=scratch)
+    tape.add("attention", (query, key, value), output, saves=(query, key, value, output, sums, *masks), scratch=scratch)
     head_by_head = run.shape.partial_rotary and not run.masked and run.attention == "efficient"
     if run.model_code == LITGPT:
         head_by_head = run.shape.head_dim <= WIDEST_FLASH_HEAD

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from vramplan.accountings.step import state
-from vramplan.accountings.step.describe import alive_holdings, dtype_text, weight_holding
-from vramplan.accountings.step.moments import NOTHING, STEP, Instant, Step, evaluate
-from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, TOKENS, Tape
+from vramplan.accountings.step.describe import alive_holdings, dtype_text, growths, weight_holding
+from vramplan.accountings.step.moments import STEP, Instant, Step, evaluate
+from vramplan.accountings.step.tape import FIXED, NOTHING, Tape
 from vramplan.ledger import Holding, Placed
 
 LOADING, GRADIENTS, FIRST_UPDATE = "loading of the model", "backward pass", f"first {STEP}"
@@ -16,13 +16,13 @@ LOADING, GRADIENTS, FIRST_UPDATE = "loading of the model", "backward pass", f"fi
 def placed(step: Step, tokens: int, sequence_length: int, wanted: Callable[[int], bool]) -> tuple[Placed, ...]:
     """Every tensor of a wanted size, with each instant at which it comes to be: as the last and as the first of those that come with it."""
     found = [*_parameters(step, wanted)]
-    growth = {FIXED: 1, TOKENS: tokens, PAIRS: tokens * sequence_length, POSITIONS: sequence_length}
-    if not any(wanted(size * growth[kind]) for tape in (step.layer.tape, step.head.tape) for kind, size in _sizes(tape)):
+    growth, tapes = growths(tokens, sequence_length), {step.head.tape, *(row.walks.tape for row in step.rows)}
+    if not any(wanted(size * growth[kind]) for tape in tapes for kind, size in _sizes(tape)):
         return tuple(found)
-    walk, before = ("", ""), {}
+    walk, before = None, {}
     for instant in step.instants:
-        before = before if walk == (instant.moment, instant.walk) else {}
-        walk, alive = (instant.moment, instant.walk), alive_holdings(step.alive(instant), tokens, sequence_length)
+        before = before if walk == (instant.moment, instant.walk, instant.walks) else {}
+        walk, alive = (instant.moment, instant.walk, instant.walks), alive_holdings(step.alive(instant), tokens, sequence_length)
         now = {(each.name, each.shape, each.dtype): each.count for each in alive}
         new = [_one(each) for each in alive if each.count > before.get((each.name, each.shape, each.dtype), 0)]
         everything, states = instant.bytes(tokens, sequence_length), _states(instant, tokens, sequence_length)

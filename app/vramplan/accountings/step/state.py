@@ -7,6 +7,7 @@ from functools import lru_cache
 from math import floor
 
 from vramplan.accountings.step.fused_adapters import HEADS, IN_PLACE, MLP, OUTPUT, fuses
+from vramplan.accountings.step.layers import counts_of_layers
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.accountings.step.tape import Tensor
 from vramplan.architecture import norms_per_layer
@@ -51,40 +52,53 @@ def base_weights(run: Structure) -> tuple[Weight, ...]:
     Shapes: linear maps (out, in), embeddings and head (V, H), norms (H) or (d), biases (out).
     Source: transformers 5.24.0, models/llama/modeling_llama.py, and for the traits as in vramplan.architecture.
     """
-    shape = run.shape
-    layers, hidden = shape.num_layers, shape.hidden_size
-    linear = (
-        Weight(name, layers, out, into, run.weight_size, "linear weights") for name, (into, out) in run.projection_sizes.items()
-    )
-    rows = list(linear) if not run.quantization else []
-    rows += [*_biases(run), *_norms(run)]
+    shape, hidden, kinds = run.shape, run.shape.hidden_size, counts_of_layers(run).items()
+    rows = [] if run.quantization else [weight for kind, count in kinds for weight in _linear(kind, count)]
+    rows += [weight for kind, count in kinds for weight in _biases(kind, count)]
+    if shape.head_bias:
+        rows.append(Weight("head bias", 1, shape.vocab_size, 1, run.head_size, "biases"))
+    rows += [weight for kind, count in kinds for weight in _norms(kind, count)]
+    if shape.norm_vectors:
+        rows.append(Weight("norms", shape.norm_vectors * (2 if shape.embedding_norm else 1), hidden, 1, run.norm_size, "norms"))
     rows.append(Weight("embedding", 1, shape.vocab_size, hidden, run.embedding_size, "embedding"))
     if shape.learned_positions:
         rows.append(Weight("positions", 1, shape.learned_positions, hidden, run.embedding_size, "embedding"))
     if not shape.tied_embeddings and not run.quantized_head:
         rows.append(Weight("head", 1, run.head_width, hidden, run.head_size, "head"))
-    return tuple(rows)
+    return _together(rows)
 
 
-def _biases(run: Structure) -> list[Weight]:
-    """Biases (out) of linear maps and of the head; preparation of a quantised model gives them the type of the embedding."""
-    shape, sizes = run.shape, run.projection_sizes
+def _together(weights: list[Weight]) -> tuple[Weight, ...]:
+    """Weights of one name and shape as one kind."""
+    counts: dict[tuple, int] = {}
+    for each in weights:
+        key = (each.name, each.rows, each.columns, each.itemsize, each.group)
+        counts[key] = counts.get(key, 0) + each.count
+    return tuple(Weight(key[0], count, *key[1:]) for key, count in counts.items())
+
+
+def _linear(kind: Structure, layers: int) -> list[Weight]:
+    """Linear maps (out, in) of layers of one kind."""
+    return [Weight(name, layers, out, into, kind.weight_size, "linear weights") for name, (into, out) in kind.projection_sizes.items()]
+
+
+def _biases(kind: Structure, layers: int) -> list[Weight]:
+    """Biases (out) of linear maps; preparation of a quantised model gives them the type of the embedding."""
+    shape, sizes = kind.shape, kind.projection_sizes
     parts = (("q", "k", "v"), shape.query_biases), (("o",), shape.output_biases), (("gate", "up", "down"), shape.mlp_biases)
     with_bias = [name for names, has in parts if has for name in names if name in sizes]
-    rows = [Weight(f"{name} bias", shape.num_layers, sizes[name][1], 1, run.embedding_size, "biases") for name in with_bias]
-    return [*rows, Weight("head bias", 1, shape.vocab_size, 1, run.head_size, "biases")] if shape.head_bias else rows
+    return [Weight(f"{name} bias", layers, sizes[name][1], 1, kind.embedding_size, "biases") for name in with_bias]
 
 
-def _norms(run: Structure) -> list[Weight]:
+def _norms(kind: Structure, layers: int) -> list[Weight]:
     """Weights and biases of norms: (H) each, (d) on heads, (Q) and (U) over all of them."""
-    shape, vectors = run.shape, run.shape.norm_vectors
-    in_layers = shape.num_layers * norms_per_layer(extra_norms=shape.extra_norms, shared_norm=shape.shared_norm)
-    rows = [("norms", in_layers + (2 if shape.embedding_norm else 1), shape.hidden_size)]
+    shape, vectors = kind.shape, kind.shape.norm_vectors
+    rows = [("norms", layers * norms_per_layer(extra_norms=shape.extra_norms, shared_norm=shape.shared_norm), shape.hidden_size)]
     if shape.query_key_norms:
-        rows.append(("query and key norms", 2 * shape.num_layers, shape.head_dim))
+        rows.append(("query and key norms", 2 * layers, shape.head_dim))
     if shape.wide_query_key_norms:
-        rows += [("query norms", shape.num_layers, shape.query_width), ("key norms", shape.num_layers, shape.kv_width)]
-    return [Weight(name, vectors * count, width, 1, run.norm_size, "norms") for name, count, width in rows if vectors]
+        rows += [("query norms", layers, shape.query_width), ("key norms", layers, shape.kv_width)]
+    return [Weight(name, vectors * count, width, 1, kind.norm_size, "norms") for name, count, width in rows if vectors]
 
 
 def quantized_bytes(run: Structure) -> int:
@@ -99,7 +113,7 @@ def _quantized_weights(run: Structure) -> list[tuple[int, int, int]]:
     """(how many, in, out) of every quantised linear map."""
     if not run.quantization:
         return []
-    of_layers = [(run.shape.num_layers, into, out) for into, out in run.projection_sizes.values()]
+    of_layers = [(layers, into, out) for kind, layers in counts_of_layers(run).items() for into, out in kind.projection_sizes.values()]
     return of_layers + ([(1, run.shape.hidden_size, run.shape.vocab_size)] if run.quantized_head else [])
 
 
@@ -110,17 +124,19 @@ def adapter_weights(run: Structure) -> tuple[Weight, ...]:
 
     Source: Structure.adapter_sizes; peft 0.21.2, peft_model.py, PeftModelForSequenceClassification (modules_to_save).
     """
-    shape, layers, rank = run.shape, run.shape.num_layers, run.rank
-    adapted = [names for names in run.projection_groups if not run.targets.isdisjoint(names)]
-    pairs = [("+".join(names), layers, *run.adapter_sizes(names)) for names in adapted]
+    shape, rank = run.shape, run.rank
+    pairs = [
+        ("+".join(names), layers, *kind.adapter_sizes(names))
+        for kind, layers in counts_of_layers(run).items() for names in kind.projection_groups if not kind.targets.isdisjoint(names)
+    ]
     pairs += [("lm_head", 1, shape.hidden_size, rank, shape.vocab_size)] if "lm_head" in run.targets else []
     pairs += [("embed", 1, shape.vocab_size, rank, shape.hidden_size)] if "embed" in run.targets else []
-    copied = (Weight("copy of the head", 1, run.head_width, shape.hidden_size, run.adapter_size, "adapters"),) if copies_head(run) else ()
-    return copied + tuple(
+    copied = [Weight("copy of the head", 1, run.head_width, shape.hidden_size, run.adapter_size, "adapters")] if copies_head(run) else []
+    return _together(copied + [
         Weight(f"{name} adapter {half}", count, rows, columns, run.adapter_size, "adapters")
         for name, count, into, inner, out in pairs
         for half, rows, columns in (("A", inner, into), ("B", out, rank))
-    )
+    ])
 
 
 def copies_head(run: Structure) -> bool:

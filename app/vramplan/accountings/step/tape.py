@@ -5,20 +5,22 @@ PyTorch's autograd engine (torch 2.13.0, csrc/autograd/engine.cpp): nodes run in
 node's saved tensors and its incoming gradient are released when it has run, and a second gradient for the same tensor
 is added in place unless the first is still used elsewhere.
 
-Amounts are kept as four numbers, one for each way a tensor can grow: bytes that are fixed, per token (B·S), per pair of
-tokens (B·S·S), and per position (S). So one walk answers for every batch and sequence length.
+Amounts are kept as five numbers, one for each way a tensor can grow: bytes that are fixed, per token (B·S), per pair of
+tokens (B·S·S), per position (S), and per pair of positions (S·S). So one walk answers for every batch and sequence length.
 """
 
 from collections.abc import Iterable
 
-FIXED, TOKENS, PAIRS, POSITIONS = range(4)
-"""How a tensor grows: not at all, with B·S, with B·S·S, with S."""
+FIXED, TOKENS, PAIRS, POSITIONS, SQUARES = range(5)
+"""How a tensor grows: not at all, with B·S, with B·S·S, with S, with S·S."""
 
 SAVED, IN_USE = "saved for the backward pass", "in use"
 """Why a tensor is alive."""
 
-Amount = tuple[int, int, int, int]
-"""Bytes that are fixed, per token, per pair of tokens, per position."""
+Amount = tuple[int, int, int, int, int]
+"""Bytes that are fixed, per token, per pair of tokens, per position, per pair of positions."""
+
+NOTHING: Amount = (0, 0, 0, 0, 0)
 
 
 class Tensor:
@@ -117,7 +119,7 @@ class Tape:
 
     def saved(self, *, input_gradient: bool = True) -> Amount:
         """Everything the forward pass leaves behind for the backward pass."""
-        total = [0, 0, 0, 0]
+        total = [*NOTHING]
         for tensor in self.saved_tensors(input_gradient=input_gradient):
             total[tensor.growth] += tensor.bytes
         return tuple(total)
@@ -135,7 +137,7 @@ class Tape:
 
     def escaped(self) -> Amount:
         """What stays of a checkpointed layer's first forward pass besides its input."""
-        total = [0, 0, 0, 0]
+        total = [*NOTHING]
         for tensor in {tensor.base or tensor for operation in self.operations if operation.escapes for tensor in operation.saves}:
             total[tensor.growth] += tensor.bytes
         return tuple(total)
@@ -197,7 +199,7 @@ class Tape:
         waiting = self._uses()
         kept = self._saved_counts() if keeps else {}
         passed_on = {tensor for operation in self.operations for tensor in operation.inputs + operation.outputs}
-        total, moments = [0, 0, 0, 0], []
+        total, moments = [*NOTHING], []
         live: dict[Tensor, None] = {}
         first = self.operations[0].inputs[0]
         if not first.external:
@@ -243,7 +245,7 @@ class Tape:
 
     def _walk(self, wanted):
         saved = self._saved_counts()
-        total = [0, 0, 0, 0]
+        total = [*NOTHING]
         for tensor in saved:
             total[tensor.growth] += tensor.bytes
         last = next(operation.outputs[0] for operation in reversed(self.operations) if operation.outputs)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from vramplan.accountings.step.head import FORWARD_ENDS, REFERENCE_TURN, head_and_loss
 from vramplan.accountings.step.layer import decoder_layer
 from vramplan.accountings.step.structure import SINGLE, UNDIVIDED, Structure
-from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, TOKENS, Amount, Tape
+from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, SQUARES, TOKENS, Amount, Tape
 
 KEPT_WALKS = 128
 """Walks that are remembered, each a few kilobytes."""
@@ -152,5 +152,7 @@ def tallest(points: list[Amount]) -> Points:
 
 def covers(a: Amount, b: Amount) -> bool:
     """Whether a is at least as large as b for every batch."""
-    return a[FIXED] >= b[FIXED] and a[TOKENS] >= b[TOKENS] and a[PAIRS] >= b[PAIRS] and a[POSITIONS] >= b[POSITIONS]
+    return (
+        a[FIXED] >= b[FIXED] and a[TOKENS] >= b[TOKENS] and a[PAIRS] >= b[PAIRS] and a[POSITIONS] >= b[POSITIONS] and a[SQUARES] >= b[SQUARES]
+    )
 
