@@ -6,7 +6,7 @@ from the package under test). Not here: assertions, formulas.
 
 import random
 
-from oracle import KINDS, NORM_VECTORS, PRESETS, TRAITS
+from oracle import KINDS, MIXTURES, NORM_VECTORS, PRESETS, TRAITS
 
 GPU_CLASSES = (8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 141, 180, 192, 288)
 CARDS = ("rtx-4090", "rtx-3090", "rtx-5090", "rtx-4080", "rtx-4070", "rtx-3080-10gb", "rtx-3060-12gb", "rtx-4060-8gb", "rtx-a4000",
@@ -26,9 +26,12 @@ ACCOUNTINGS = ("step", "planning")
 CHOICES = {
     "accounting": ACCOUNTINGS,
     "stack": STACKS,
-    "model": (*PRESETS, "custom"),
+    "model": (*PRESETS, *MIXTURES, "custom"),
     "tied_embeddings": YES_NO,
     **dict.fromkeys(TRAITS, YES_NO),
+    "shared_expert_gate": YES_NO,
+    "adapters_skip_experts": YES_NO,
+    "router": ("softmax", "softmax-float32"),
     "norm": tuple(NORM_VECTORS),
     "activation": ("fused", "gelu-new", "relu", "relu-squared"),
     "objective": ("sft", "dpo", "reward", "grpo", "ppo"),
@@ -57,15 +60,21 @@ CHOICES = {
 PARTS = ("q", "k", "v", "o", "gate", "up", "down", "lm_head", "embed")
 TARGETS = ("attention", "all-linear", "q,v", "q,k,v,o,gate", "down", "gate,up", "q,lm_head", "o,embed")
 
+# What a decoder without experts has of what only a mixture of them has.
+NO_EXPERTS = {"shared_expert_gate": ("false",), "router": ("softmax",), "adapters_skip_experts": ("false",)}
+EXPERTS = {"num_experts": (0, 4_096), "experts_per_token": (0, 4_096), "expert_intermediate_size": (0, 1_048_576),
+           "shared_expert_intermediate_size": (0, 1_048_576), "dense_layers": (0, 1_023)}
+
 # What each accounting can count of the settings that it reads.
 COUNTED = {
     "step": {
-        **CHOICES, "accounting": ("step",), "adapter_targets": TARGETS, "objective": ("sft", "sft", "dpo", "reward"),
+        **CHOICES, "accounting": ("step",), "model": (*PRESETS, "custom"), "adapter_targets": TARGETS, "objective": ("sft", "sft", "dpo", "reward"), **NO_EXPERTS,
         "sharding": ("none",) * 7 + CHOICES["sharding"], "offload": ("none",) * 3 + CHOICES["offload"],
     },
     "planning": {
         "accounting": ("planning",),
-        **{name: CHOICES[name] for name in ("model", "tied_embeddings", *TRAITS, *KINDS, "method", "budget_unit", "attention_kernel")},
+        "model": (*PRESETS, "custom"),
+        **{name: CHOICES[name] for name in ("tied_embeddings", *TRAITS, *KINDS, "method", "budget_unit", "attention_kernel")},
         "checkpointing": ("none", "full"),
         "adapter_targets": ("attention", "all-linear"),
         "gpu": (*map(str, GPU_CLASSES), "custom"),
@@ -85,6 +94,7 @@ WHOLE = {
     "sliding_window": (0, 131_072),
     "learned_positions": (0, 1_048_576),
     "sliding_window_pattern": (0, 1_024),
+    **EXPERTS,
     "rank": (1, 256),
     "replicas": (1, 128),
     "sharded_over": (1, 1_024),
@@ -103,7 +113,8 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
               "logit_softcap", "sliding_window", "plain_mlp", "norm", "parallel_blocks", "shared_norm", "norms_after",
               "wide_query_key_norms", "output_biases", "mlp_biases", "head_bias", "learned_positions", "embedding_norm",
               "fused_gate_up", "activation", "scaled_residual", "residual_dropout", "embedding_dropout", "partial_rotary", "alibi",
-              "broadcast_heads", "sliding_window_pattern")
+              "broadcast_heads", "sliding_window_pattern", "num_experts", "experts_per_token", "expert_intermediate_size",
+              "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "router", "adapters_skip_experts")
 FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "objective", "reference", "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
                "sharding", "sharded_over", "offload", "other_processes",
@@ -126,7 +137,7 @@ OPENINGS = {"step": OPENING, "planning": PLANNING}
 SMALL_DECODER = {
     "model": "custom", "hidden_size": "64", "num_layers": "3", "num_attention_heads": "6", "num_kv_heads": "2",
     "head_dim": "12", "intermediate_size": "200", "vocab_size": "1000", "tied_embeddings": "false",
-    **dict.fromkeys(TRAITS, "false"), **KINDS, **dict.fromkeys(COUNTS, "0"),
+    **dict.fromkeys(TRAITS, "false"), **KINDS, **dict.fromkeys((*COUNTS, *EXPERTS), "0"), "shared_expert_gate": "false", "router": "softmax", "adapters_skip_experts": "false",
 }
 CUSTOM = {**PLANNING, **SMALL_DECODER, "gpu": "custom", "budget": "20", "budget_unit": "gib"}
 CUSTOM_STEP = {**CUSTOM, "accounting": "step", "trainable_precision": "stack"}
@@ -140,6 +151,8 @@ def reading(name):
         return {**CUSTOM_STEP, "sharding": "zero3"}
     if name == "shared_norm":
         return {**CUSTOM_STEP, "parallel_blocks": "true"}
+    if name in (*NO_EXPERTS, *EXPERTS):
+        return {**CUSTOM_STEP, "num_experts": "8", "experts_per_token": "2", "expert_intermediate_size": "64", "shared_expert_intermediate_size": "32"}
     if name == "broadcast_heads":
         return {**CUSTOM_STEP, "num_kv_heads": "1"}
     if name == "reference":

@@ -39,7 +39,9 @@ def preset(entry):
 # The dimensions are data, not arithmetic: read, not typed again. What they come to is checked in test_models.py, against
 # the parameters counted with each model's own class.
 MODELS = Path(__file__).resolve().parent.parent / "app/vramplan/data/models.toml"
-PRESETS = {name: preset(entry) for name, entry in tomllib.loads(MODELS.read_text(encoding="utf-8")).items()}
+ENTRIES = tomllib.loads(MODELS.read_text(encoding="utf-8"))
+PRESETS = {name: preset(entry) for name, entry in ENTRIES.items() if "num_experts" not in entry}
+MIXTURES = tuple(name for name, entry in ENTRIES.items() if "num_experts" in entry)  # of experts, which the formula does not count
 
 # Bytes saved for the backward pass per element of one (batch, sequence, hidden) tensor, tensor by tensor
 # (Korthikanti and others 2022, section 4.1; one-byte entries are dropout masks).

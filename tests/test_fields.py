@@ -9,6 +9,7 @@ import re
 import pytest
 
 from configurations import (
+    EXPERTS,
     ACCOUNTINGS, CHOICES, CUSTOM, CUSTOM_STEP, DECIMAL, DIMENSION_KEYS, FIELD_ORDER, OPENING, PLANNING, TRAIT_KEYS, WHOLE, reading,
 )
 from oracle import PRESETS
@@ -111,6 +112,8 @@ def test_the_limits_themselves_are_valid(name):
     for limit in WHOLE[name]:
         other = {"num_kv_heads": "1"} if name == "num_attention_heads" else {}
         other = {"num_attention_heads": "4096"} if name == "num_kv_heads" else other
+        if name in EXPERTS:
+            other = {"num_experts": "4096", "num_layers": "1024"} if limit else dict.fromkeys(EXPERTS, "0")
         assert getattr(parse({**reading(name), **other, name: str(limit)}), name) == limit
 
 

@@ -12,9 +12,10 @@ import pytest
 
 from configurations import DIMENSION_KEYS, OPENINGS, SMALL_DECODER, TRAIT_KEYS, random_configurations
 import oracle
-from oracle import PRESETS
+from oracle import MIXTURES, PRESETS
 from vramplan import estimate
 from vramplan.catalogue import defaults
+from vramplan.errors import NotExpressible
 from vramplan.importing.chosen import inventory_of, trainable
 from vramplan.settings import Settings, carried_over, parse
 
@@ -34,8 +35,20 @@ def test_parameters_of_the_presets_as_published(model, accounting, method):
     assert of(accounting, model=model, method=method, sequence_length="128").parameters.total == PUBLISHED[model]["count"]
 
 
+@pytest.mark.parametrize("model", MIXTURES)
+@pytest.mark.parametrize("method", ["full", "lora", "qlora"])
+def test_parameters_of_mixtures_of_experts_as_published(model, method):
+    assert of("step", model=model, method=method, sequence_length="128").parameters.total == PUBLISHED[model]["count"]
+
+
+@pytest.mark.parametrize("model", MIXTURES)
+def test_the_planning_formula_says_that_it_counts_no_experts(model):
+    with pytest.raises(NotExpressible, match="no experts"):
+        of("planning", model=model, sequence_length="128")
+
+
 def test_every_count_is_of_a_preset_and_says_whose_it_is():
-    assert set(PUBLISHED) == set(PRESETS)
+    assert set(PUBLISHED) == {*PRESETS, *MIXTURES}
     for name, entry in PUBLISHED.items():
         assert set(entry) == {"count", "source", "date"}, name
         assert re.match(r"\w+; .", entry["source"]) and isinstance(entry["date"], date), name
@@ -92,7 +105,7 @@ def test_parameters_of_any_decoder_are_the_sum_of_its_shapes():
     assert len(DECODERS) > 100
     dense, others, _ = oracle.parameters(oracle.columns(DECODERS))
     for index, typed in enumerate(DECODERS):
-        decoder = {name: typed[name] for name in (*DIMENSION_KEYS, *TRAIT_KEYS)}
+        decoder = {name: typed[name] for name in (*DIMENSION_KEYS, *TRAIT_KEYS) if name in typed}
         for method in ("full", "lora", "qlora"):
             counted = of("step", model="custom", **decoder, method=method, sequence_length="64").parameters.total
             assert counted == dense[index] + others[index], decoder

@@ -42,7 +42,12 @@ class Architecture:
     logits go through a tanh.
 
     sliding_window: tokens that layers look back, 0 where every layer sees everything. sliding_window_pattern: every so many-th
-    layer sees everything all the same, 0 where none does. learned_positions: rows of a table
+    layer sees everything all the same, 0 where none does.
+
+    num_experts: MLPs of expert_intermediate_size among which a router shares out the tokens, 0 where there is one MLP; each token
+    goes to experts_per_token of them, and to shared experts of shared_expert_intermediate_size together. shared_expert_gate: what
+    these make is multiplied by a gate. dense_layers: so many first layers have one MLP of intermediate_size instead. router: how
+    the experts' weights come about. adapters_skip_experts: adapters on gate, up and down are on shared experts and dense layers. learned_positions: rows of a table
     of positions, in place of rotary ones. partial_rotary: rotary positions turn a part of each head. alibi: distances are
     added to attention's scores, in place of rotary positions. broadcast_heads: the only key and value head goes into attention
     as it is, for all query heads, which no fused kernel takes.
@@ -84,6 +89,14 @@ class Architecture:
     alibi: bool = False
     broadcast_heads: bool = False
     sliding_window_pattern: int = 0
+    num_experts: int = 0
+    experts_per_token: int = 0
+    expert_intermediate_size: int = 0
+    shared_expert_intermediate_size: int = 0
+    shared_expert_gate: bool = False
+    dense_layers: int = 0
+    router: str = "softmax"
+    adapters_skip_experts: bool = False
 
     @property
     def query_width(self) -> int:

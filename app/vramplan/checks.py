@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from vramplan.errors import FieldError
-from vramplan.fields import FIELDS
+from vramplan.fields import FIELDS, MAX_LAYERS
 from vramplan.kinds import Choice, Field, Measured, Targets, WholeNumber
 from vramplan.limits import decimal_limits, limits
 from vramplan.measured_run.record import format_record, parse_record
@@ -179,9 +179,40 @@ def _contradictions(values: Mapping[str, Value]) -> list[FieldError]:
     if values.get("broadcast_heads") and values.get("num_kv_heads", 1) > 1:
         message = f"{_label('broadcast_heads')} goes with one key/value head only; got “{values['num_kv_heads']}”. Enter 1, or choose No."
         errors["broadcast_heads"] = message
+    errors |= _about_experts(values)
     if values.get("plain_mlp") and values.get("adapter_targets") == "gate" and values.get("method") != "full":
         errors["adapter_targets"] = f"Adapter targets must be maps the model has; with {_label('plain_mlp')} there is no gate. Name another map."
     return [FieldError(name, message) for name, message in errors.items()]
+
+
+NEEDED_BY_EXPERTS = ("experts_per_token", "expert_intermediate_size")
+"""Numbers that a decoder with experts has to have."""
+
+ONLY_WITH_EXPERTS = (*NEEDED_BY_EXPERTS, "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "adapters_skip_experts")
+"""Traits that only a decoder with experts has."""
+
+
+def _about_experts(values: Mapping[str, Value]) -> dict[str, str]:
+    """Complaints about a router, its experts and what stands beside them."""
+    if "num_experts" not in values:
+        return {}
+    experts, found = values["num_experts"], {}
+    if not experts:
+        given = (name for name in ONLY_WITH_EXPERTS if values.get(name))
+        return {name: f"{_label(name)} goes with {_label('num_experts')} only. Enter how many experts there are, or clear this." for name in given}
+    for name in NEEDED_BY_EXPERTS:
+        if not values.get(name, 1):
+            found[name] = f"{_label(name)} must be at least 1 where there are experts; got “0”. Enter the model’s number."
+    if values.get("experts_per_token", 0) > experts:
+        found["experts_per_token"] = f"{_label('experts_per_token')} must be at most the {count_text(experts)} experts; got “{values['experts_per_token']}”. Enter a smaller number."
+    if values.get("dense_layers", 0) >= values.get("num_layers", MAX_LAYERS):
+        found["dense_layers"] = f"{_label('dense_layers')} must be fewer than the layers; got “{values['dense_layers']}”. Enter a smaller number."
+    if values.get("shared_expert_gate") and not values.get("shared_expert_intermediate_size", 1):
+        found["shared_expert_gate"] = f"{_label('shared_expert_gate')} goes with {_label('shared_expert_intermediate_size')} only. Enter that, or choose No."
+    for name in ("plain_mlp", "fused_projections", "fused_gate_up", "mlp_biases", "parallel_blocks"):
+        if values.get(name):
+            found["num_experts"] = f"{_label('num_experts')} and {_label(name)} are not counted together. Choose one of the two."
+    return found
 
 
 def _label(name: str) -> str:

@@ -38,6 +38,12 @@ MAX_CUSTOM_SEQUENCE_LENGTH = 131_072
 MAX_LAYERS = 1_024
 """Most layers of a custom decoder."""
 
+MAX_EXPERTS = 4_096
+"""Most experts of one layer."""
+
+MAX_INTERMEDIATE = 1_048_576
+"""Widest MLP or expert."""
+
 MAX_LEARNED_POSITIONS = 1_048_576
 """Most rows of a learned position table."""
 
@@ -111,6 +117,13 @@ NORMS = Choice(
     )
 )
 
+ROUTERS = Choice(
+    (
+        Option("softmax", "Softmax", "as in Qwen3 and OLMoE"),
+        Option("softmax-float32", "Softmax, weights in FP32", "as in Mixtral"),
+    )
+)
+
 ACTIVATIONS = Choice(
     (
         Option("fused", "One operation", "silu, gelu, gelu_pytorch_tanh"),
@@ -140,7 +153,7 @@ FIELDS: tuple[Field, ...] = (
     _dimension("num_attention_heads", 4_096, "Attention heads", "Query heads: num_attention_heads."),
     _dimension("num_kv_heads", 4_096, "Key/value heads", "num_key_value_heads; must divide the attention heads."),
     _dimension("head_dim", 4_096, "Head dimension", "Width of one head; not always hidden size ÷ heads."),
-    _dimension("intermediate_size", 1_048_576, "Intermediate size", "Inner width of the MLP: intermediate_size."),
+    _dimension("intermediate_size", MAX_INTERMEDIATE, "Intermediate size", "Inner width of the MLP: intermediate_size."),
     _dimension("vocab_size", 4_194_304, "Vocabulary size", "Rows of the embedding table: vocab_size."),
     Field(
         "tied_embeddings",
@@ -195,6 +208,20 @@ FIELDS: tuple[Field, ...] = (
         "Every so many-th layer sees everything: 6 in Gemma 3, 2 in Gemma 2; 0 where none does.",
         WholeNumber(0, MAX_LAYERS, "layers"),
     ),
+    _trait(
+        "num_experts", "Experts", "MLPs among which a router shares out the tokens: num_experts, num_local_experts; 0 for one MLP.",
+        WholeNumber(0, MAX_EXPERTS, "experts"),
+    ),
+    _trait("experts_per_token", "Experts per token", "num_experts_per_tok.", WholeNumber(0, MAX_EXPERTS, "experts")),
+    _trait("expert_intermediate_size", "Intermediate size of an expert", "moe_intermediate_size.", WholeNumber(0, MAX_INTERMEDIATE)),
+    _trait(
+        "shared_expert_intermediate_size", "Intermediate size of shared experts", "Of all of them together; 0 where there are none.",
+        WholeNumber(0, MAX_INTERMEDIATE),
+    ),
+    _trait("shared_expert_gate", "Gate on shared experts", "As in Qwen1.5-MoE."),
+    _trait("dense_layers", "Dense first layers", "Layers before the first with experts: first_k_dense_replace.", WholeNumber(0, MAX_LAYERS - 1, "layers")),
+    _trait("router", "Router", "How the weights of a token’s experts come about.", ROUTERS),
+    _trait("adapters_skip_experts", "Adapters leave experts out", "Those on gate, up and down go to shared experts and dense layers: PEFT with Qwen1.5-MoE."),
     _step_field(
         "objective",
         Choice(

@@ -81,6 +81,14 @@ class Settings:
     alibi: bool | None = None
     broadcast_heads: bool | None = None
     sliding_window_pattern: int | None = None
+    num_experts: int | None = None
+    experts_per_token: int | None = None
+    expert_intermediate_size: int | None = None
+    shared_expert_intermediate_size: int | None = None
+    shared_expert_gate: bool | None = None
+    dense_layers: int | None = None
+    router: str | None = None
+    adapters_skip_experts: bool | None = None
     objective: str | None = None
     reference: str | None = None
     method: str | None = None

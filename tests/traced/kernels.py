@@ -8,6 +8,7 @@ Sources: torch, files named at each function. Kernel sources are not part of the
 from collections.abc import Callable
 
 import torch
+from torch import _meta_registrations
 from torch.library import Library
 
 aten = torch.ops.aten
@@ -23,6 +24,19 @@ def register_single_kernels() -> None:
     aten/src/ATen/native/Activation.cpp and native_functions.yaml.
     """
     _library.impl("silu_backward", lambda gradient, value: torch.empty_like(gradient), "CUDA")
+
+
+def take_grouped_products_of_float32() -> None:
+    """The shape function of _grouped_mm refuses what its CUDA kernel takes: float32, one matrix product after another into one
+    output. Source: torch 2.13.0, ATen/native/GroupedMMUtils.h, _grouped_mm_validate_inputs and _grouped_mm_fallback;
+    _meta_registrations.py, _meta_grouped_mm_common.
+    """
+    shape_in_16_bits = _meta_registrations._meta_grouped_mm_common
+
+    def shape_of_product(first, second, *rest, **options):
+        return shape_in_16_bits(first.to(torch.bfloat16), second.to(torch.bfloat16), *rest, **options).to(first.dtype)
+
+    _meta_registrations._meta_grouped_mm_common = shape_of_product
 
 
 def ceil_div(value: int, divisor: int) -> int:

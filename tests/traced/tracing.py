@@ -25,6 +25,7 @@ BREAKDOWN_ROWS = 12
 PACKAGES = ("torch", "transformers", "peft", "accelerate", "bitsandbytes")
 
 kernels.register_single_kernels()
+kernels.take_grouped_products_of_float32()
 
 
 def trace(

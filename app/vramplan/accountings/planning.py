@@ -224,6 +224,8 @@ def fits(settings: Settings) -> bool:
 def _must_be_countable(settings: Settings) -> None:
     """Say which setting the documented formula has no term for."""
     chosen = policy(settings)
+    if settings.architecture.num_experts:
+        raise NotExpressible("model", "The planning formula counts one MLP in every layer, no experts. Choose the accounting “Training step”.")
     if settings.sharding in DIVIDING:
         raise NotExpressible("sharding", f"The planning formula divides nothing between GPUs, as {_label('sharding', settings.sharding)} does.")
     if settings.trains_adapters and set(settings.targets) not in COUNTED_TARGETS:

@@ -76,6 +76,7 @@ def structure(settings: Settings) -> Structure:
     if compiled and loss == "split-torchtune":
         loss = f"{loss}-{COMPILED}"
     _must_be_countable(settings, chosen)
+    targets, on_experts = _targets(settings)
     fusible = shape.norm in RMS_NORMS
     tokens = settings.rows * settings.sequence_length
     offload = _offload(settings, chosen)
@@ -84,7 +85,8 @@ def structure(settings: Settings) -> Structure:
         trains_base=settings.method == "full",
         **sizes,
         autocast=autocast,
-        targets=frozenset(settings.targets) if settings.trains_adapters else frozenset(),
+        targets=targets,
+        expert_targets=on_experts,
         rank=settings.rank if settings.trains_adapters else 0,
         dropout=settings.trains_adapters and settings.lora_dropout > 0 and not pairs,
         quantization=settings.quantization if prepared else "",
@@ -278,6 +280,8 @@ def _other_loss(settings: Settings) -> str:
 
 def _must_be_countable(settings: Settings, chosen: Policy) -> None:
     """Say which setting this accounting has no tensors for."""
+    if settings.architecture.num_experts:
+        _experts_must_be_countable(settings, chosen)
     if settings.trains_on_pairs:
         _must_train_on_pairs(settings, chosen)
     if chosen.loss == "fused-linear" and "fused_linear_refused" in stack_of(settings).facts and stack_of(settings)["fused_linear_refused"]:
@@ -331,6 +335,46 @@ def _must_divide(settings: Settings, chosen: Policy) -> None:
 
 def _label(name: str, value: str) -> str:
     return next(option.label for option in BY_NAME[name].kind.options if option.value == value)
+
+
+def _experts_must_be_countable(settings: Settings, chosen: Policy) -> None:
+    """Say what is not counted together with experts."""
+    others = chosen.model_code != TRANSFORMERS or chosen.adapter_kernel != "peft"
+    if stack_of(settings)["experts"] != "grouped" or others:
+        raise NotExpressible("stack", f"Experts are counted as transformers 5 runs them, not as {stack_of(settings).label} does; choose another stack.")
+    if settings.trains_on_pairs:
+        raise NotExpressible("objective", "DPO and reward models are not counted for models with experts; choose next-token training.")
+    if settings.divides_states:
+        raise NotExpressible("sharding", f"Experts are not counted where GPUs divide the states, as {_label('sharding', settings.sharding)} does; choose DDP, or none.")
+    if chosen.mlp_kernel != "transformers":
+        raise NotExpressible("layer_kernels", "Liger’s kernels for experts are not counted; choose the model’s own layers.")
+    if settings.quantization in NO_EXPERTS_IN and settings.method == "qlora":
+        raise NotExpressible("quantization", "Files quantised by GPTQ or AWQ are not counted for models with experts; choose NF4 or LLM.int8().")
+
+
+NO_EXPERTS_IN = ("gptq", "gptq-ungrouped", "awq")
+"""Quantisations whose files quantise experts too, one by one."""
+
+MLP, GATE_AND_UP = frozenset(("gate", "up", "down")), frozenset(("gate", "up"))
+"""Maps of an MLP; two of them are one weight in experts."""
+
+
+def _targets(settings: Settings) -> tuple[frozenset[str], frozenset[str]]:
+    """Linear maps that get an adapter, and maps of experts that do. In a model with experts the names of the MLP's maps mean
+    those of experts, and shared ones and the first layers' MLPs get none; for some it is the other way round.
+
+    Source: peft 0.21.2, utils/transformers_weight_conversion.py, _convert_peft_config_moe; tuners/lora/layer.py, ParamWrapper.
+    """
+    targets = frozenset(settings.targets) if settings.trains_adapters else frozenset()
+    shape = settings.architecture
+    if not shape.num_experts or shape.adapters_skip_experts or targets.isdisjoint(MLP):
+        return targets, frozenset()
+    if targets & GATE_AND_UP and not GATE_AND_UP <= targets:
+        raise NotExpressible("adapter_targets", "Experts have gate and up in one weight, which PEFT adapts as a whole; name both, or neither.")
+    if settings.lora_dropout > 0:
+        raise NotExpressible("lora_dropout", "PEFT refuses dropout on adapters of experts; choose 0, or leave gate, up and down out of the targets.")
+    names = {"gate and up": GATE_AND_UP, "down": frozenset(("down",))}
+    return targets - MLP, frozenset(name for name, parts in names.items() if parts <= targets)
 
 
 def _attention(settings: Settings, shape: Architecture, chosen: Policy) -> str:

@@ -1,6 +1,7 @@
 """One decoder layer on a tape. Source: transformers 5.24.0, models/llama/modeling_llama.py, LlamaDecoderLayer.forward;
 models/gemma2 (norms after attention and MLP), models/qwen3 (query/key norms), models/phi3 (fused projections)."""
 
+from vramplan.accountings.step.experts import routed_experts
 from vramplan.accountings.step.fused_adapters import HEADS, MLP, OUTPUT, fused_heads, fused_mlp, fused_output, fuses
 from vramplan.accountings.step.kernels import fused_gate, rotate_in_place
 from vramplan.accountings.step.operations import (
@@ -17,7 +18,7 @@ from vramplan.accountings.step.operations import (
     scale,
 )
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, Structure
-from vramplan.accountings.step.tape import Tape, Tensor
+from vramplan.accountings.step.tape import TOKENS, Tape, Tensor
 
 
 def normed_size(run: Structure) -> int:
@@ -172,13 +173,38 @@ def _rotate_pairs(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
 
 
 def _mlp(tape: Tape, run: Structure, x: Tensor) -> Tensor:
+    """The MLP, or the experts, with the shared ones beside them.
+
+    Source: transformers 5.24.0, models/qwen2_moe/modeling_qwen2_moe.py, Qwen2MoeSparseMoeBlock.forward.
+    """
+    if not run.shape.num_experts:
+        return _one_mlp(tape, run, x)
+    if not run.mlp_width:
+        return routed_experts(tape, run, x)
+    shared = _one_mlp(tape, run, x)
+    routed = routed_experts(tape, run, x)
+    if run.shape.shared_expert_gate:
+        shared = _gated(tape, run, x, shared)
+    return add(tape, routed, shared, "experts and shared expert")
+
+
+def _gated(tape: Tape, run: Structure, x: Tensor, shared: Tensor) -> Tensor:
+    """What a shared expert makes times a sigmoid of a map (1, H). The gate is a linear map, so a quantised base quantises it."""
+    gate = projection(tape, run, x, ("shared gate",))
+    opened = Tensor("shared expert’s gate, open", 1, gate.itemsize)
+    tape.add("sigmoid", (gate,), opened, saves=(opened,))
+    product = Tensor("shared expert, gated", shared.width, max(shared.itemsize, opened.itemsize))
+    return tape.add("product", (opened, shared), product, saves=(opened, shared), scratch=((TOKENS, product.bytes),))
+
+
+def _one_mlp(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     if not run.shape.plain_mlp and fuses(run, x, MLP):
         return fused_mlp(tape, run, x)
     if run.shape.plain_mlp:
         product = activate(tape, run, projection(tape, run, x, ("up",)), "activated up")
     elif run.fuses_gate_up:
         fused = projection(tape, run, x, ("gate", "up"))
-        gate, up = (Tensor(name, run.shape.intermediate_size, fused.itemsize, base=fused) for name in ("gate", "up"))
+        gate, up = (Tensor(name, run.mlp_width, fused.itemsize, base=fused) for name in ("gate", "up"))
         tape.add_views("chunk", fused, (gate, up))
         if run.mlp_kernel != "transformers":
             output = projection(tape, run, fused_gate(tape, gate, up, "gate times up"), ("down",))

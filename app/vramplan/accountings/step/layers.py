@@ -1,13 +1,16 @@
 """The layers of a model in order: which of them are of one kind, and how many in a row."""
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 
 from vramplan.accountings.step.structure import Structure
 
 KEPT_ORDERS = 64
 """Orders of layers that are remembered."""
+
+NO_EXPERTS = {"num_experts": 0, "shared_expert_intermediate_size": 0, "shared_expert_gate": False, "adapters_skip_experts": False}
+"""Traits of a layer with one MLP in a model that has experts elsewhere."""
 
 Rows = tuple[tuple[Structure, int], ...]
 """Layers of one kind in a row, as the structure of a run that had only such layers, and how many there are."""
@@ -17,14 +20,22 @@ Rows = tuple[tuple[Structure, int], ...]
 def rows_of_layers(run: Structure) -> Rows:
     """The layers of a run from the first to the last.
 
-    Source: transformers 5.24.0, configuration_gemma3.py, __post_init__ (every so many layers see everything).
+    Source: transformers 5.24.0, models/gemma3/configuration_gemma3.py (every so many layers see everything);
+    models/deepseek_v3/modeling_deepseek_v3.py, DeepseekV3DecoderLayer (first_k_dense_replace).
     """
-    pattern = run.shape.sliding_window_pattern if run.masked else 0
-    if not pattern:
-        return ((run, run.shape.num_layers),)
-    sees_everything = replace(run, masked=False)
-    order = [sees_everything if (place + 1) % pattern == 0 else run for place in range(run.shape.num_layers)]
+    shape = run.shape
+    pattern = shape.sliding_window_pattern if run.masked else 0
+    if not pattern and not shape.dense_layers:
+        return ((run, shape.num_layers),)
+    of_a_kind = cache(lambda sees_everything, dense: _kind(run, sees_everything=sees_everything, dense=dense))
+    order = [of_a_kind(pattern > 0 and (place + 1) % pattern == 0, place < shape.dense_layers) for place in range(shape.num_layers)]
     return tuple((kind, len(list(same))) for kind, same in groupby(order))
+
+
+def _kind(run: Structure, *, sees_everything: bool, dense: bool) -> Structure:
+    """The structure of a run that had only layers of one kind."""
+    kind = replace(run, masked=False) if sees_everything else run
+    return replace(kind, shape=replace(run.shape, **NO_EXPERTS)) if dense else kind
 
 
 def counts_of_layers(run: Structure) -> dict[Structure, int]:

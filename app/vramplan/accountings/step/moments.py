@@ -410,7 +410,7 @@ class Step:
     def layers_need_no_gradient(self) -> bool:
         """Whether nothing is trained up to the head, and no checkpointing makes the embeddings need a gradient."""
         run = self.run
-        return not run.trains_base and not run.checkpointing and run.targets <= {"lm_head"}
+        return not run.trains_base and not run.checkpointing and run.targets <= {"lm_head"} and not run.expert_targets
 
     def _of_embedding(self) -> list[Tensor]:
         """What stays between the embedding and the first layer, where the embedding needs a gradient: what a norm or a dropout

@@ -54,6 +54,7 @@ def base_weights(run: Structure) -> tuple[Weight, ...]:
     """
     shape, hidden, kinds = run.shape, run.shape.hidden_size, counts_of_layers(run).items()
     rows = [] if run.quantization else [weight for kind, count in kinds for weight in _linear(kind, count)]
+    rows += [weight for kind, count in kinds for weight in _experts(kind, count)]
     rows += [weight for kind, count in kinds for weight in _biases(kind, count)]
     if shape.head_bias:
         rows.append(Weight("head bias", 1, shape.vocab_size, 1, run.head_size, "biases"))
@@ -80,6 +81,20 @@ def _together(weights: list[Weight]) -> tuple[Weight, ...]:
 def _linear(kind: Structure, layers: int) -> list[Weight]:
     """Linear maps (out, in) of layers of one kind."""
     return [Weight(name, layers, out, into, kind.weight_size, "linear weights") for name, (into, out) in kind.projection_sizes.items()]
+
+
+def _experts(kind: Structure, layers: int) -> list[Weight]:
+    """Maps (E, out, in) of experts and the router (E, H), which no library quantises: they are parameters, no linear modules.
+
+    Source: transformers 5.24.0, models/mixtral/modeling_mixtral.py, MixtralExperts; integrations/bitsandbytes.py,
+    replace_with_bnb_linear.
+    """
+    shape = kind.shape
+    if not shape.num_experts:
+        return []
+    maps = kind.expert_maps.items()
+    found = [Weight(f"experts, {name}", layers, shape.num_experts * out, into, kind.embedding_size, "experts") for name, (into, out) in maps]
+    return [*found, Weight("router", layers, shape.num_experts, shape.hidden_size, kind.embedding_size, "linear weights")]
 
 
 def _biases(kind: Structure, layers: int) -> list[Weight]:
@@ -124,10 +139,16 @@ def adapter_weights(run: Structure) -> tuple[Weight, ...]:
 
     Source: Structure.adapter_sizes; peft 0.21.2, peft_model.py, PeftModelForSequenceClassification (modules_to_save).
     """
-    shape, rank = run.shape, run.rank
+    shape, rank, kinds = run.shape, run.rank, counts_of_layers(run).items()
     pairs = [
         ("+".join(names), layers, *kind.adapter_sizes(names))
-        for kind, layers in counts_of_layers(run).items() for names in kind.projection_groups if not kind.targets.isdisjoint(names)
+        for kind, layers in kinds for names in kind.projection_groups if not kind.targets.isdisjoint(names)
+    ]
+    of_experts = [
+        Weight(f"experts, {name} adapter {half}", layers, *sizes, run.adapter_size, "adapters")
+        for kind, layers in kinds if kind.shape.num_experts
+        for name in sorted(run.expert_targets)
+        for half, sizes in zip("AB", kind.expert_adapter(name), strict=True)
     ]
     pairs += [("lm_head", 1, shape.hidden_size, rank, shape.vocab_size)] if "lm_head" in run.targets else []
     pairs += [("embed", 1, shape.vocab_size, rank, shape.hidden_size)] if "embed" in run.targets else []
@@ -136,7 +157,7 @@ def adapter_weights(run: Structure) -> tuple[Weight, ...]:
         Weight(f"{name} adapter {half}", count, rows, columns, run.adapter_size, "adapters")
         for name, count, into, inner, out in pairs
         for half, rows, columns in (("A", inner, into), ("B", out, rank))
-    ])
+    ] + of_experts)
 
 
 def copies_head(run: Structure) -> bool:
@@ -163,7 +184,10 @@ def autocast_bytes(run: Structure) -> int:
     if not run.autocast:
         return 0
     by_hand = {f"{name} adapter {half}" for name in _fused_names(run) for half in "AB"}
-    in_layers = (w for w in trained_weights(run) if w.group in ("linear weights", "adapters") and w.itemsize == SINGLE and w.name not in by_hand)
+    in_layers = (
+        w for w in trained_weights(run)
+        if w.group in ("linear weights", "adapters") and w.itemsize == SINGLE and w.name not in by_hand and not w.name.startswith("experts")
+    )
     return sum(HALF * w.count * w.values for w in in_layers)
 
 

@@ -65,6 +65,7 @@ class Structure:
 
     weight_size: linear weights (of the base model under adapters). norm_size, embedding_size, head_size: those weights.
     quantization: empty, or how the layers' linear weights are stored. compute_is_fp16: the 16-bit type is float16.
+    targets: linear maps with an adapter; expert_targets: maps of experts with one.
     masked: attention gets a mask. one_row: the micro-batch is one sequence. sorts_embedding: enough tokens
     for the embedding's backward to sort them first. loss_rows: tokens of one chunk of the loss, where it has chunks; loss_columns: entries of the
     vocabulary of one tile, 0 for all. offload: empty, or how checkpoints wait in host memory.
@@ -83,6 +84,7 @@ class Structure:
     autocast: bool
     adapter_size: int
     targets: frozenset[str]
+    expert_targets: frozenset[str]
     rank: int
     dropout: bool
     quantization: str
@@ -118,10 +120,34 @@ class Structure:
     def projection_sizes(self) -> dict[str, tuple[int, int]]:
         """(in, out) widths of every linear map of a layer."""
         shape = self.shape
-        hidden, query, kv, inner = shape.hidden_size, shape.query_width, shape.kv_width, shape.intermediate_size
+        hidden, query, kv, inner = shape.hidden_size, shape.query_width, shape.kv_width, self.mlp_width
         sizes = {"q": (hidden, query), "k": (hidden, kv), "v": (hidden, kv), "o": (query, hidden)}
+        if not inner:
+            return sizes
         gate = {} if shape.plain_mlp else {"gate": (hidden, inner)}
-        return sizes | gate | {"up": (hidden, inner), "down": (inner, hidden)}
+        shared = {"shared gate": (hidden, 1)} if shape.num_experts and shape.shared_expert_gate else {}
+        return sizes | gate | {"up": (hidden, inner), "down": (inner, hidden)} | shared
+
+    @property
+    def mlp_width(self) -> int:
+        """Inner width of the MLP that every token goes through: beside experts that of the shared ones, 0 without."""
+        return self.shape.shared_expert_intermediate_size if self.shape.num_experts else self.shape.intermediate_size
+
+    @property
+    def expert_maps(self) -> dict[str, tuple[int, int]]:
+        """(in, out) widths of an expert's maps."""
+        hidden, inner = self.shape.hidden_size, self.shape.expert_intermediate_size
+        return {"gate and up": (hidden, 2 * inner), "down": (inner, hidden)}
+
+    def expert_adapter(self, name: str) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Shapes of the pair A (r E, in) and B (out, r E) on a map of all experts; gate and up in one have twice the rank.
+
+        Source: peft 0.21.2, tuners/lora/layer.py, ParamWrapper.update_layer; utils/transformers_weight_conversion.py,
+        _convert_peft_config_moe.
+        """
+        width_in, width_out = self.expert_maps[name]
+        rank = self.shape.num_experts * self.rank * (2 if name == "gate and up" else 1)
+        return (rank, width_in), (width_out, rank)
 
     @property
     def keeps_quantized_inputs(self) -> bool:
@@ -167,4 +193,4 @@ class Structure:
         """The linear maps of a layer in the order of its forward pass; those that are one map together."""
         heads = (("q", "k", "v"),) if self.fuses_heads else (("q",), ("k",), ("v",))
         inner = (("gate", "up"),) if self.fuses_gate_up else (("up",),) if self.shape.plain_mlp else (("gate",), ("up",))
-        return (*heads, ("o",), *inner, ("down",))
+        return (*heads, ("o",), *inner, ("down",)) if self.mlp_width else (*heads, ("o",))

@@ -1,0 +1,92 @@
+"""A mixture of experts on a tape: router, tokens copied to their experts, one matrix product per map for all experts together.
+
+Every token goes to k experts, so k copies of it are at work however evenly the router shares them out; what is held does
+not depend on that. Source: transformers 5.24.0, integrations/moe.py, grouped_mm_experts_forward, the implementation that
+runs on GPUs from Ampere on.
+"""
+
+from vramplan.accountings.step.operations import INDEX_SIZE, activate, add, cast, linear, multiply
+from vramplan.accountings.step.structure import HALF, SINGLE, Structure
+from vramplan.accountings.step.tape import FIXED, TOKENS, Tape, Tensor
+
+
+def routed_experts(tape: Tape, run: Structure, x: Tensor) -> Tensor:
+    """What the experts of a layer make of x together."""
+    shape = run.shape
+    copies, inner = shape.experts_per_token, shape.expert_intermediate_size
+    weights = _routing_weights(tape, run, x)
+    places = Tensor("places of the routed tokens", copies, INDEX_SIZE)
+    routed = tape.add("route", (x,), Tensor("routed tokens", copies * x.width, x.itemsize), saves=(places,))
+    routed = cast(tape, routed, run.embedding_size, "routed tokens for the experts")
+    both = _grouped(tape, run, routed, "gate and up")
+    gate, up = (Tensor(f"experts: {name}", copies * inner, both.itemsize, base=both) for name in ("gate", "up"))
+    tape.add_views("chunk", both, (gate, up))
+    product = multiply(tape, run, activate(tape, run, gate, "experts: activated gate"), up, "experts: gate times up")
+    made = _grouped(tape, run, product, "down")
+    held = routed, *(tensor for operation in tape.operations for tensor in operation.outputs if tensor.name.endswith(WITH_ADAPTER))
+    return _weighted_sum(tape, run, made, weights, x, held)
+
+
+def _routing_weights(tape: Tape, run: Structure, x: Tensor) -> Tensor:
+    """Weights of the k experts a token goes to: a softmax over all experts in float32, then the largest.
+
+    Source: transformers 5.24.0, models/qwen3_moe/modeling_qwen3_moe.py, Qwen3MoeTopKRouter; models/mixtral, MixtralTopKRouter,
+    whose weights stay float32.
+    """
+    experts, chosen = run.shape.num_experts, run.shape.experts_per_token
+    logits = linear(tape, run, x, (x.width, experts), "router", weight_size=run.embedding_size, trained=run.trains_base)
+    size = logits.itemsize
+    logits = cast(tape, logits, SINGLE, "router logits in float32")
+    probabilities = Tensor("routing probabilities", experts, SINGLE)
+    tape.add("softmax", (logits,), probabilities, saves=(probabilities,))
+    weights = tape.add("topk", (probabilities,), Tensor("routing weights", chosen, SINGLE), saves=(Tensor("chosen experts", chosen, INDEX_SIZE),))
+    divided = Tensor("routing weights, summing to one", chosen, SINGLE)
+    tape.add("division", (weights,), divided, saves=(weights, Tensor("sum of the routing weights", 1, SINGLE)))
+    weights = divided if run.shape.router == "softmax-float32" else cast(tape, divided, size, "routing weights")
+    order = Tensor("order of the routed tokens", chosen, INDEX_SIZE)
+    return tape.add("route weights", (weights,), Tensor("routing weights in order", chosen, weights.itemsize), saves=(order,))
+
+
+def _grouped(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
+    """Routed tokens times the weight (E, out, in) of their expert, in the type of the weight, which autocast leaves alone.
+
+    Source: transformers 5.24.0, integrations/moe.py, _grouped_linear; torch 2.13.0, _grouped_mm.
+    """
+    width_in, width_out = run.expert_maps[name]
+    size, values = run.embedding_size, run.shape.num_experts * width_in * width_out
+    x = cast(tape, x, size, f"experts, {name}: input")
+    output = Tensor(f"experts, {name}: output", run.shape.experts_per_token * width_out, size)
+    if name in run.expert_targets:
+        whole = _with_adapter(tape, run, name, values)
+        return tape.add(f"experts, {name}", (x, whole), output, saves=(x, whole))
+    gradient = size * values if run.trains_base else 0
+    return tape.add(f"experts, {name}", (x,), output, saves=(x,) if run.trains_base else (), gradient=gradient)
+
+
+WITH_ADAPTER = "with their adapters"
+"""What a weight is called that adapters have been added to."""
+
+
+def _with_adapter(tape: Tape, run: Structure, name: str, values: int) -> Tensor:
+    """All experts' weights with their low-rank pairs added, made anew for every forward pass; their gradient is made whole too.
+
+    Source: peft 0.21.2, tuners/lora/layer.py, ParamWrapper and _LoraFactorsProxy: one baddbmm in the type of the weight.
+    """
+    size, pairs = run.embedding_size, sum(rows * columns for rows, columns in run.expert_adapter(name))
+    copies = (Tensor(f"experts, {name}: adapters in the weights’ type", pairs, size, FIXED),) if size != run.adapter_size else ()
+    whole = Tensor(f"experts, {name}: weights {WITH_ADAPTER}", values, size, FIXED)
+    return tape.add(
+        f"experts, {name}: adding adapters", (), whole, saves=copies, gradient=run.adapter_size * pairs,
+        gradient_scratch=size * pairs if copies else 0,
+    )
+
+
+def _weighted_sum(tape: Tape, run: Structure, made: Tensor, weights: Tensor, x: Tensor, held: tuple[Tensor, ...]) -> Tensor:
+    """What the experts made, weighted, put back in the order of the tokens and added up for each of them."""
+    wide = max(made.itemsize, weights.itemsize)
+    weighted = Tensor("experts: weighted output", made.width, wide)
+    tape.add("weigh", (made, weights), weighted, saves=(made, weights), scratch=((TOKENS, made.width * wide),))
+    ordered = Tensor("experts: output in order", made.width, wide)
+    tape.add("order back", (weighted,), ordered, saves=(Tensor("places of the output", run.shape.experts_per_token, INDEX_SIZE),))
+    total = tape.add("sum over experts", (ordered,), Tensor("experts: sum", x.width, wide), reads=held)
+    return cast(tape, total, x.itemsize, "experts: output")
