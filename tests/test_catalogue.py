@@ -93,10 +93,11 @@ STACK_TABLE = data("stacks")
 FACTS = {"autocast", "weight_precision", "base_precision", "quantized_base_precision", "adapter_precision", "quantized_adapter_precision",
          "kbit_preparation", "loss", "logits_release", "chunked_release", "adamw", "checkpoint_kind", "outputs_kept", "norm_kernel",
          "mlp_kernel", "adapter_kernel", "repeats_heads", "model_code", "quantized_linear", "quantized_head", "split_release", "optimizer_step",
-         "unsloth_release", "checkpoint_offload", "rest_precision", "pair_loss"}
+         "unsloth_release", "checkpoint_offload", "rest_precision", "pair_loss", "experts"}
 OWN_FACTS = {"fused_linear_refused", "full_loss", "quantized_adamw", "full_adamw", "full_optimizer_step"}  # of some stacks alone
 DERIVED = {"trainable_precision", "optimizer", "reentrant", "assumed", "lingers", "objective", "reference"}  # of other facts, under another name
 KNOWN = {
+    "experts": {"grouped", "loop"},
     "pair_loss": {"none", "tiled", "logits-dpo-1.14", "logits-dpo-1.6", "logits-dpo-1.0"},
     **{name: {"logits", "triton", "fused-linear", "chunked", "tiled", "split", "unsloth", "cut"} for name in ("loss", "full_loss")},
     "kbit_preparation": {"all", "norms", "none"},

@@ -484,7 +484,7 @@ def test_the_rule_for_likely_holds_on_measured_runs():
 
 
 def test_the_rule_for_likely_holds_on_traced_runs():
-    quiet_and_right(random.Random(5).sample(traced_runs(), 40), 1)
+    quiet_and_right(random.Random(5).sample(traced_runs(), 60), 1)
 
 
 def message(moment, tensor, **changes):

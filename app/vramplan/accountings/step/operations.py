@@ -363,9 +363,9 @@ def repeat_heads(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
 
 
 def _shown_to_all_heads(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
-    """Repeated heads for a kernel; a single head is not copied, but only shown for every query head. Source: torch 2.13.0,
-    Tensor.expand and reshape; transformers 5.24.0, repeat_kv."""
-    if run.shape.num_kv_heads > 1 or run.shape.num_attention_heads == 1:
+    """Repeated heads for a kernel; a single head is not copied in transformers, but only shown for every query head. Source: torch
+    2.13.0, Tensor.expand and reshape; transformers 5.24.0, repeat_kv."""
+    if run.model_code in (LITGPT, TORCHTUNE) or run.shape.num_kv_heads > 1 or run.shape.num_attention_heads == 1:
         return repeat_heads(tape, run, x, name)
     return tape.add("expand", (x,), Tensor(name, run.shape.query_width, x.itemsize, base=x), view=True)
 
