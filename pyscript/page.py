@@ -20,7 +20,7 @@ from vramplan.link import fitted, read_query, texts_to_query
 from vramplan.nvidia_smi import read_used
 from vramplan.settings import Settings, carried_over, of_checked
 from vramplan.units import count_text
-from pyscript import clipboard, memory
+from pyscript import clipboard, memory, panels
 from pyscript.address import Address
 from pyscript.bring import Bring
 from pyscript.controls import Controls
@@ -207,9 +207,9 @@ class Page:
         elif hasattr(data, "copy"):
             self._copy(document.getElementById(data.copy).value, target.textContent.removeprefix("Copy").strip())
         else:
-            self._act(data.action)
+            self._act(data.action, data)
 
-    def _act(self, action: str) -> None:
+    def _act(self, action: str, data) -> None:
         if action == "copy-link":
             without = f", without {report.labels_text(self._left_out)}; Share offers a settings file that holds all" if self._left_out else ""
             self._copy(self._address.full(self._query), "Link", without)
@@ -221,10 +221,22 @@ class Page:
         elif action == "close-share":
             self._dialog.close()
         elif action == "save-json":
-            start_task(self._save_json(self._estimate))
+            start_task(self._save_document("estimate.json", self._estimate))
         elif action == "save-settings":
             self._save(share.settings_file(self._texts), "vramplan-settings.json")
+        elif action == "lay-over":
+            self._results.timeline.lay_over(data.run)
+        elif action == "keep-run":
+            self._results.timeline.keep()
+            self._toast("Kept; change the settings, and this run stays as a line over the new one")
+        elif action == "save-timeline-svg":
+            self._save(self._results.timeline.svg(), "vramplan-step.svg", "image/svg+xml")
+        elif action == "save-timeline-png":
+            start_task(self._save_png())
+        elif action == "save-timeline-json":
+            start_task(self._save_document("vramplan-step.json", self._estimate, self._results.timeline.films))
         elif action == "reset":
+            self._results.timeline.start_again()
             self._go(texts_to_query({}), list(BY_NAME))
             self._toast("Back to the opening configuration")
         elif action in self._bringing:
@@ -242,22 +254,31 @@ class Page:
 
         start_task(run())
 
-    async def _save_json(self, current: Estimate) -> None:
-        """Offer the estimate as a JSON file. pydantic writes it, and is loaded for the first one."""
+    async def _save_document(self, name: str, current: Estimate, films: panels.Films | None = None) -> None:
+        """Offer the estimate, or its timeline where one is given, as a JSON file. pydantic writes it, and is loaded for the first one."""
         self._toast("Preparing the JSON document …")
         try:
             await host.loadExtras()
         except JsException:
             self._toast("The JSON document needs a part that could not be downloaded; check the connection and try again")
             return
-        from vramplan.documents import EstimateDocument
+        from vramplan.documents import EstimateDocument, TimelineDocument
 
-        self._save(EstimateDocument.of(current).to_json(), "estimate.json")
+        shown, over = panels.for_files(films) if films else (None, None)
+        made = TimelineDocument.of(shown, over=over) if films else EstimateDocument.of(current)
+        self._save(made.to_json(), name)
 
-    def _save(self, text: str, name: str) -> None:
-        """Hand the browser a file to save."""
+    async def _save_png(self) -> None:
+        """Offer the timeline as a picture."""
+        try:
+            self._save(await self._results.timeline.png(), "vramplan-step.png", "image/png")
+        except JsException:
+            self._toast("This browser could not make a picture of it; save the SVG instead")
+
+    def _save(self, content, name: str, kind: str = "application/json") -> None:
+        """Hand the browser a file to save: a text, or a blob."""
         link = document.createElement("a")
-        link.href = URL.createObjectURL(Blob.new(to_js([text]), to_js({"type": "application/json"})))
+        link.href = URL.createObjectURL(Blob.new(to_js([content]), to_js({"type": kind})))
         link.download = name
         link.click()
         address = link.href

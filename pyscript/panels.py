@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass
 
-from vramplan import accounts, chart, gpus, report
+from vramplan import accounts, chart, chronicle, gpus, report, scene, timechart, words
 from vramplan.chart import WIDE, Chart, Frame
+from vramplan.compare import compare, counted_or_why
 from vramplan.curve import curve
 from vramplan.errors import FieldError, NotExpressible
 from vramplan.fit import Fit, fit
 from vramplan.gpus import GpuCurve
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
+from vramplan.svg import svg
+from vramplan.timeline import Timeline, timeline as timeline_of
 from pyscript.tree import Element
 from pyscript.views import accounts as accounts_view
 from pyscript.views import components as components_view
@@ -19,6 +22,7 @@ from pyscript.views import gpus as gpus_view
 from pyscript.views import headline as headline_view
 from pyscript.views import moments as moments_view
 from pyscript.views import problems as problems_view
+from pyscript.views import timeline as timeline_view
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,24 @@ class Results:
     estimate: Estimate
     found: Fit
     chart: Chart
+
+
+KEPT = "kept"
+"""The name of the run that was kept, among those that can be laid over another."""
+
+WIDE_LAYERS, NARROW_LAYERS = 16, 10
+"""Layers of each pass that a column of results and a phone have room for."""
+
+
+@dataclass(frozen=True)
+class Films:
+    """A run over time, the one laid over it and its name, the runs that can be laid over it by name, and the drawing."""
+
+    shown: Timeline
+    over: Timeline | None
+    name: str
+    runs: dict[str, Settings]
+    drawn: scene.Scene
 
 
 def results(estimate: Estimate, frame: Frame = WIDE) -> Results:
@@ -76,9 +98,56 @@ def moments(estimate: Estimate) -> Element | None:
     return moments_view.moments(rows, bars)
 
 
-def tensors(estimate: Estimate) -> Element:
-    """The tensors in work at the largest moment."""
-    return moments_view.tensors(accounts.tensors(estimate))
+def films(estimate: Estimate, *, kept: Settings | None = None, over: str = "", narrow: bool = False) -> Films | None:
+    """The run over time, and the one that is laid over it; None for an accounting that knows one moment only.
+
+    over: a training method, KEPT for the run that was kept, or nothing.
+    """
+    if not accounts.moments(estimate):
+        return None
+    layers, frame = (NARROW_LAYERS, timechart.NARROW) if narrow else (WIDE_LAYERS, timechart.WIDE)
+    shown = timeline_of(estimate.settings, most_layers=layers)
+    runs = {each.settings.method: each.settings for each in compare(estimate.settings) if each.settings.method != estimate.settings.method}
+    if kept is not None and isinstance(counted_or_why(kept), Estimate) and kept.accounting == estimate.settings.accounting:
+        runs[KEPT] = kept
+    laid_over = timeline_of(runs[over], most_layers=layers) if over in runs else None
+    return Films(shown, laid_over, over if laid_over else "", runs, scene.scene(shown, over=laid_over, frame=frame))
+
+
+def timeline(made: Films, place: int) -> Element:
+    """The run over time, read at one frame."""
+    told = (chronicle.sentence(made.shown), *((chronicle.against(made.shown, made.over),) if made.over else ()))
+    return timeline_view.timeline(made.drawn, place, chronicle.reading(made.shown, place), chronicle.legend(made.shown, place), told)
+
+
+def lay_over(made: Films, *, live: bool = True) -> Element:
+    """Which runs can be laid over this one."""
+    offered = tuple(
+        timeline_view.Choice(name, "The run kept" if name == KEPT else words.value_text("method", name), name == made.name) for name in made.runs
+    )
+    kept = f"Kept: {report.run_text(made.runs[KEPT])}." if KEPT in made.runs else ""
+    return timeline_view.choices(offered, kept, live=live)
+
+
+def alive(made: Films, place: int) -> Element:
+    """What is alive at one frame."""
+    return timeline_view.alive(chronicle.alive(made.shown, place), chronicle.reading(made.shown, place))
+
+
+def timeline_remarks(made: Films) -> Element:
+    """What the drawing leaves out."""
+    return timeline_view.remarks(chronicle.left_out(made.shown))
+
+
+def for_files(made: Films) -> tuple[Timeline, Timeline | None]:
+    """The run over time and the one laid over it, with as many layers as a file has room for."""
+    return timeline_of(made.shown.estimate.settings), timeline_of(made.over.estimate.settings) if made.over else None
+
+
+def timeline_file(made: Films) -> str:
+    """The drawing as an SVG file."""
+    shown, over = for_files(made)
+    return svg(scene.for_a_file(shown, over=over), shown, over)
 
 
 def assumptions(estimate: Estimate) -> Element | None:

@@ -12,6 +12,7 @@ from vramplan.settings import Settings
 from pyscript import panels
 from pyscript.dom import Region
 from pyscript.events import Later, listen
+from pyscript.timeline import TimelineSide
 from pyscript.tree import Element
 from pyscript.views import problems as problems_view
 
@@ -26,7 +27,7 @@ SOON = 0
 
 
 REGIONS = (
-    "headline", "accountings", "problems", "about", "components", "moments", "tensors", "methods", "maxima", "alternatives", "curve",
+    "headline", "accountings", "problems", "about", "components", "moments", "methods", "maxima", "alternatives", "curve",
     "curve-table", "gpus", "gpus-table", "host", "assumptions", "differences", "uncounted-formulas",
 )
 """Parts of the page that are painted, by id."""
@@ -39,6 +40,7 @@ class ResultsSide:
     """Shows an estimate: the answer at once, everything around it as soon as the answer is on the screen."""
 
     def __init__(self):
+        self.timeline = TimelineSide()
         self._regions = {name: Region(name) for name in REGIONS}
         self._optional = {name: document.getElementById(f"{name}-part") for name in OPTIONAL}
         self._panels = [document.getElementById(name) for name in ("about", "panels")]
@@ -57,6 +59,7 @@ class ResultsSide:
     def show(self, estimate: Estimate) -> None:
         """Show the answer now and the panels soon."""
         self._estimate = estimate
+        self.timeline.forget()
         told = report.headline(estimate)
         self._regions["problems"].hide()
         self._regions["headline"].paint(panels.headline(estimate))
@@ -91,6 +94,7 @@ class ResultsSide:
     def _drop_estimate(self) -> None:
         self._estimate = None
         self._paint_later.cancel()
+        self.timeline.forget()
 
     def paint_panels(self) -> None:
         """Paint everything around the answer."""
@@ -100,7 +104,6 @@ class ResultsSide:
         regions = self._regions
         regions["components"].paint(panels.components(estimate))
         self._paint_optional("moments", panels.moments(estimate))
-        regions["tensors"].paint(panels.tensors(estimate))
         regions["maxima"].paint(panels.maxima(self._results))
         regions["alternatives"].paint(panels.alternatives(self._results))
         regions["methods"].paint(panels.methods(estimate))
@@ -111,6 +114,8 @@ class ResultsSide:
         self._paint_optional("assumptions", panels.assumptions(estimate))
         self._paint_optional("differences", panels.differences(estimate))
         self._fill_formulas(by_accounting(estimate.settings)["planning"])
+        if len(estimate.moments) > 1:
+            self.timeline.show(estimate, narrow=self._phone.matches)
 
     def _paint_gpus(self, estimate: Estimate) -> None:
         """Paint the peak against the number of GPUs and its table, or hide both."""

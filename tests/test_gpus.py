@@ -165,7 +165,7 @@ def test_offload_leaves_what_is_gathered_on_the_gpu():
 # Rules for all kinds
 
 KINDS = ("zero1", "zero2", "zero3", "fsdp1", "fsdp2")
-SEEDS = range(80)
+SEEDS = range(120)
 
 
 def on(gpus, seed, kind):
@@ -180,9 +180,11 @@ def on(gpus, seed, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_gpus_never_take_more_of_each(kind):
-    """From two on: with one GPU FSDP gathers nothing."""
+    """From two on: with one GPU FSDP gathers nothing. Not with states in 8 bits, of which a part too small for them has 32."""
     counted = 0
     for seed in SEEDS:
+        if "8bit" in random_configuration(random.Random(seed), "step")["optimizer"]:
+            continue
         peaks = [on(gpus, seed, kind) for gpus in (2, 3, 4, 7, 8, 64, 1000, 1024)]
         if None not in peaks:
             counted += 1

@@ -28,7 +28,7 @@ STEP = CORE / "accountings" / "step"
 MODELS = tomllib.loads((CORE / "data" / "models.toml").read_text(encoding="utf-8"))
 STEP_FILES = sources(STEP)
 COUNTING_FILES = [*FORMULA_FILES, *STEP_FILES]
-ENTRIES = {"estimate", "peak_bytes", "fits"}  # what every accounting offers; these take Settings
+ENTRIES = {"estimate", "frames", "peak_bytes", "fits"}  # what every accounting offers; these take Settings
 NAMELESS = (0, 1, 2)
 
 

@@ -104,7 +104,7 @@ def moments(estimate: Estimate) -> tuple[MomentRow, ...]:
             gib=gib_text(moment.bytes),
             share=moment.bytes / peak,
             largest=moment is estimate.moment,
-            amounts={name: amount for name, amount in _component_bytes(moment.terms) if amount},
+            amounts={name: amount for name, amount in component_bytes(moment.terms) if amount},
         )
         for moment in estimate.moments
     )
@@ -154,7 +154,7 @@ def differences(estimate: Estimate) -> tuple[DifferenceRow, ...]:
     counted = by_accounting(estimate.settings)
     if any(isinstance(other, NotExpressible) for other in counted.values()):
         return ()
-    by_step, by_planning = (dict(_component_bytes(counted[name].terms)) for name in ("step", "planning"))
+    by_step, by_planning = (dict(component_bytes(counted[name].terms)) for name in ("step", "planning"))
     rows = [
         _difference(words.COMPONENTS[name][0], by_step[name], by_planning[name], words.DIFFERENCES[name])
         for name in words.COMPONENTS
@@ -168,7 +168,8 @@ def _difference(label: str, by_step: int, by_planning: int, why: str = "") -> Di
     return DifferenceRow(label, gib_text(by_step), gib_text(by_planning), difference, why if by_step != by_planning else "")
 
 
-def _component_bytes(terms: Iterable[Term]) -> Iterable[tuple[str, int]]:
+def component_bytes(terms: Iterable[Term]) -> Iterable[tuple[str, int]]:
+    """Bytes of every component, of an empty one too."""
     by_name = {term.name: term.bytes for term in terms}
     for name, (_, parts) in words.COMPONENTS.items():
         yield name, sum(by_name.get(part, 0) for part in parts)

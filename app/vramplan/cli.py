@@ -6,16 +6,18 @@ Exit status: 0 the run fits or likely fits (or the file was read), 1 it does not
 import argparse
 import io
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
-from vramplan import brought, measure, own_run, tables
+from vramplan import blocks, brought, chronicle, measure, own_run, scene, tables
 from vramplan.accountings import estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.compare import compare
 from vramplan.curve import curve
-from vramplan.errors import NotExpressible, SettingsError
+from vramplan.errors import FrameError, Missing, NotExpressible, SettingsError
 from vramplan.fetching import file_bytes, file_text, hub_text
 from vramplan.fields import FIELDS, SECTIONS
 from vramplan.kinds import Choice, ExactDecimal, Field, Measured, Targets
@@ -29,7 +31,10 @@ from vramplan.ledger import Estimate
 from vramplan.measured_run.pickled import MAX_BYTES
 from vramplan.measured_run.reading import Reading, read_file
 from vramplan.link import read_query, to_query, unused_notices
+from vramplan.png import png
 from vramplan.settings import parse
+from vramplan.svg import svg
+from vramplan.timeline import Timeline, timeline
 
 FITS, DOES_NOT_FIT, BAD_INPUT = 0, 1, 2
 """Exit statuses."""
@@ -40,6 +45,7 @@ COMMANDS = {
     "curve": "peak against sequence length",
     "gpus": "peak per GPU against the GPUs that divide its states, for every kind of sharding",
     "compare": "the same run with full fine-tuning, LoRA and QLoRA",
+    "timeline": "memory over a training step, drawn: what is alive at every layer, forward and backward",
     "link": "the link that opens this run in the page (with --link, at the same address)",
     "measured": "what was measured of a run, against its estimate: a paste, an out-of-memory message, a memory snapshot",
     "measure": "a script that measures this run on your GPU and prints one line for `measured`",
@@ -87,6 +93,8 @@ def main(arguments: list[str] | None = None) -> int:
     for notice in (*link.dropped, *_assumed(texts, options), *(note for each in read for note in brought.notes(each)), *unused_notices(texts, version=link.version)):
         print(f"vramplan: note: {notice}", file=sys.stderr)
     page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
+    if options.command == "timeline":
+        return _timeline(options, current)
     if current is None:
         return _print(lambda: _document("link", settings) if options.json else f"{page if '://' in page else ''}?{to_query(settings)}")
     if written:
@@ -96,6 +104,47 @@ def main(arguments: list[str] | None = None) -> int:
         return status or (FITS if current.fits else DOES_NOT_FIT)
     status = _print(lambda: _json(options.command, current) if options.json else _text(options.command, current))
     return status or (FITS if current.fits else DOES_NOT_FIT)
+
+
+def _timeline(options: argparse.Namespace, current: Estimate) -> int:
+    """Draw a run over time, and write the files that were asked for."""
+    try:
+        shown, over = timeline(current.settings), None
+        if options.against is not None:
+            link = read_query(_given(options, "against"))
+            over = timeline(parse(link.texts, version=link.version))
+        at = None if options.moment is None else shown.find(_given(options, "moment"))
+        if options.moment is not None and at is None:
+            raise FrameError(chronicle.no_such_frame(shown))
+        drawn = scene.for_a_file(shown, over=over)
+        for name, content in (("svg", lambda: svg(drawn, shown, over).encode()), ("png", lambda: png(drawn, shown, over))):
+            if path := _given(options, name):
+                Path(path).write_bytes(content())
+    except OSError as problem:
+        print(f"vramplan: {problem.filename} could not be written: {problem.strerror}.", file=sys.stderr)
+        return BAD_INPUT
+    except FrameError as problem:
+        print(f"vramplan: --moment: {problem}", file=sys.stderr)
+        return BAD_INPUT
+    except Missing as problem:
+        print(f"vramplan: --png: {problem}", file=sys.stderr)
+        return BAD_INPUT
+    except (SettingsError, NotExpressible) as problem:
+        flag = "against" if isinstance(problem, SettingsError) or current.accounting == "step" else "accounting"
+        print(f"vramplan: --{flag}: {problem}", file=sys.stderr)
+        return BAD_INPUT
+    return _print(lambda: _timeline_text(options, shown, at, over)) or (FITS if current.fits else DOES_NOT_FIT)
+
+
+def _timeline_text(options: argparse.Namespace, shown: Timeline, at: int | None, over: Timeline | None) -> str:
+    if options.json:
+        from vramplan.documents import TimelineDocument
+
+        return TimelineDocument.of(shown, at, over).to_json()
+    if at is not None:
+        return blocks.alive_table(shown, at)
+    letters = options.ascii or not blocks.can_print(sys.stdout.encoding)
+    return blocks.page(shown, width=shutil.get_terminal_size().columns, over=over, ascii_only=letters)
 
 
 def _brought(options: argparse.Namespace, texts: dict[str, str], version: int) -> tuple[list[Imported], dict[str, str]]:
@@ -229,6 +278,12 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--adapter", metavar="FILE", help="a PEFT adapter_config.json for the model")
         command.add_argument("--as-dense", action="store_true", help="read a model type that is not known as a dense decoder like Llama")
         command.add_argument("--link", metavar="URL", help="start from a shared link; flags change what it says")
+        if name == "timeline":
+            command.add_argument("--moment", metavar="NAME", help="list what is alive at a frame, by number or name, or at the largest of a moment such as loss")
+            command.add_argument("--against", metavar="URL", help="lay the run of another link over this one")
+            command.add_argument("--svg", metavar="FILE", help="write the drawing as SVG")
+            command.add_argument("--png", metavar="FILE", help="write the drawing as PNG (needs Pillow: pip install \"vramplan[png]\")")
+            command.add_argument("--ascii", action="store_true", help="letters in place of block characters")
         command.add_argument("--json", action="store_true", help="print JSON instead of a table")
         groups = {section: command.add_argument_group(label) for section, label in SECTIONS.items()}
         for field in FIELDS:

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
-from vramplan import own_run, units
+from vramplan import chronicle, own_run, units
 from vramplan.curve import Curve
 from vramplan.fields import FIELDS
 from vramplan.fit import Fit, Limit
@@ -16,7 +16,7 @@ from vramplan.gpus import GpuCurve
 from vramplan.importing.imported import Imported
 from vramplan.importing.model import Left
 from vramplan.importing.problems import ImportProblem
-from vramplan.ledger import Band, Estimate, Moment, Term
+from vramplan.ledger import Band, Estimate, Frame, Moment, Term
 from vramplan.link import to_query
 from vramplan.measure import needs
 from vramplan.measured_run import against
@@ -24,6 +24,7 @@ from vramplan.measured_run.failure import Candidate, failure, same
 from vramplan.measured_run.reading import Reading
 from vramplan.measured_run.record import Record
 from vramplan.settings import Settings
+from vramplan.timeline import Timeline
 
 Setting = bool | int | Annotated[Decimal, PlainSerializer(units.plain_decimal, return_type=str)] | str
 """A setting's value: yes/no, whole number, choice, or an exact decimal, which is written as a string."""
@@ -74,7 +75,7 @@ class BandDocument(Document):
 
 
 class TensorDocument(Document):
-    """Tensors that are alive at the largest moment."""
+    """Tensors that are alive at a moment."""
 
     term: str
     name: str
@@ -536,12 +537,76 @@ class ProblemDocument(Document):
         return cls(error=ErrorDocument(code=problem.code, message=problem.message, hint=problem.hint))
 
 
+class FrameDocument(Document):
+    """One point in time of the run."""
+
+    part: str = Field(description="load, a micro-batch or an optimizer step")
+    name: str
+    moment: str = Field(description="The moment of the estimate it is an instant of, or a name of its own")
+    bytes: Bytes
+    terms: dict[str, Bytes] = Field(description="Bytes by term; those that hold nothing are left out")
+
+    @classmethod
+    def of(cls, frame: Frame) -> Self:
+        """The document of a frame."""
+        terms = {term.name: term.bytes for term in frame.terms}
+        return cls(part=frame.part, name=frame.name, moment=frame.moment, bytes=frame.bytes, terms=terms)
+
+
+class AgainstDocument(Document):
+    """A second run, laid over the first."""
+
+    settings: dict[str, Setting]
+    peak_bytes: Bytes
+    difference_bytes: int = Field(description="Its peak less the peak of the first run")
+    frames: list[FrameDocument]
+
+
+class TimelineDocument(Document):
+    """A run in the order of time, from loading to the end of its second step."""
+
+    settings: dict[str, Setting]
+    peak_bytes: Bytes
+    usable_bytes: Bytes = Field(description="Budget less CUDA context")
+    budget_bytes: Bytes
+    peak_frame: int = Field(description="Place of the largest frame in frames, counted from 1")
+    frames: list[FrameDocument]
+    left_out: list[str] = Field(description="What repeats and has no frames of its own, in sentences")
+    shown_frame: int = Field(description="Place of the frame whose tensors are listed, counted from 1")
+    tensors: list[TensorDocument] = Field(description="What is alive at that frame, as far as the accounting knows it")
+    against: AgainstDocument | None = Field(description="The second run, where one is given")
+
+    @classmethod
+    def of(cls, shown: Timeline, at: int | None = None, over: Timeline | None = None) -> Self:
+        """The document of a timeline. at: the frame whose tensors are listed, counted from 0; the largest if none is given."""
+        one, at = shown.estimate, shown.peak_index if at is None else at
+        return cls(
+            settings=_settings(one.settings),
+            peak_bytes=one.peak_bytes,
+            usable_bytes=one.usable_bytes,
+            budget_bytes=one.budget_bytes,
+            peak_frame=shown.peak_index + 1,
+            frames=[FrameDocument.of(frame) for frame in shown.frames],
+            left_out=list(chronicle.left_out(shown)),
+            shown_frame=at + 1,
+            tensors=TensorDocument.list_of(shown.frames[at]),
+            against=over
+            and AgainstDocument(
+                settings=_settings(over.estimate.settings),
+                peak_bytes=over.estimate.peak_bytes,
+                difference_bytes=over.estimate.peak_bytes - one.peak_bytes,
+                frames=[FrameDocument.of(frame) for frame in over.frames],
+            ),
+        )
+
+
 DOCUMENTS: dict[str, type[Document]] = {
     "estimate": EstimateDocument,
     "fit": FitDocument,
     "curve": CurveDocument,
     "gpus": GpusDocument,
     "compare": CompareDocument,
+    "timeline": TimelineDocument,
     "link": LinkDocument,
     "measure": MeasureDocument,
     "measured": MeasuredDocument,

@@ -35,3 +35,11 @@ class NotExpressible(ValueError):
 
     def __str__(self) -> str:
         return self.message
+
+
+class Missing(Exception):
+    """Something that is installed apart from the estimator is not there: one sentence that says what, and how to get it."""
+
+
+class FrameError(ValueError):
+    """A point in time that a run does not have: one sentence."""

@@ -57,6 +57,17 @@ class Moment:
 
 
 @dataclass(frozen=True)
+class Frame(Moment):
+    """What is alive at one point in time of the run: a layer, an operation of the loss, the optimizer step.
+
+    part: the stretch of the run it lies in. moment: the ledger's moment it is an instant of, empty where the ledger has none.
+    """
+
+    part: str = ""
+    moment: str = ""
+
+
+@dataclass(frozen=True)
 class Parameters:
     """How many parameters the base model has, and how many are trained."""
 

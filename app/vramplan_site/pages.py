@@ -50,7 +50,7 @@ def write_pages(dist: Path, assets: dict, hub: str) -> None:
 def slots(assets: dict, hub: str) -> dict[str, Child]:
     """The content of every slot, for the opening configuration."""
     opening = estimate(Settings())
-    shown = panels.results(opening)
+    shown, film = panels.results(opening), panels.films(opening)
     return {
         "head": head(assets, hub),
         "logo": h("img", src=assets["files"]["icon.svg"], alt="", width=36, height=36),
@@ -60,7 +60,10 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "about": panels.about(opening),
         "components": panels.components(opening),
         "moments": panels.moments(opening),
-        "tensors": panels.tensors(opening),
+        "timeline": panels.timeline(film, film.shown.peak_index),
+        "lay-over": panels.lay_over(film, live=False),
+        "alive": panels.alive(film, film.shown.peak_index),
+        "timeline-remarks": panels.timeline_remarks(film),
         "maxima": panels.maxima(shown),
         "alternatives": panels.alternatives(shown),
         "methods": panels.methods(opening),

@@ -30,7 +30,7 @@ PACKAGES = {"vramplan": ROOT / "app" / "vramplan", "pyscript": ROOT / "pyscript"
 EXTRA = "pydantic"
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
-NOT_AT_START = ("cli.py", "__main__.py", "documents.py", "fetching.py")
+NOT_AT_START = ("cli.py", "__main__.py", "documents.py", "fetching.py", "png.py")
 """Modules whose imports do not count for the start: the terminal's, and those that need the extras."""
 
 

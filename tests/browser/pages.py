@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import expect
 
-from vramplan import accounts, report
+from vramplan import accounts, chronicle, report
 from vramplan.catalogue import TRAITS
 from vramplan.fields import BY_NAME
 from vramplan.kinds import Choice, Targets
@@ -374,6 +374,48 @@ class Calculator:
     def curve_reading(self):
         """What the curve says at the slider."""
         return self.region("Memory against sequence length").get_by_role("status")
+
+    # The step over time
+
+    @property
+    def step(self):
+        """The part with the timeline, in sight, for it is worked out only there."""
+        part = self.region("The step, moment by moment")
+        if part.is_visible():
+            part.scroll_into_view_if_needed()
+        return part
+
+    def moments(self):
+        """The table of moments, unfolded."""
+        table = self.step.get_by_role("table", name="What is alive at each moment of a step")
+        if not table.is_visible():
+            self.step.get_by_text("The moments as a table", exact=True).click()
+        return table
+
+    @property
+    def step_drawing(self):
+        """The drawing of the step."""
+        return self.step.get_by_role("img", name=re.compile("^Memory over a training step"))
+
+    @property
+    def step_slider(self):
+        """The control that reads the step."""
+        return self.step.get_by_role("slider", name="Read it at")
+
+    @property
+    def step_reading(self):
+        """What the step says at the slider."""
+        return self.step.get_by_role("status")
+
+    def expect_step_at(self, shown, index):
+        """The step is read at this frame: in words, by component, and with what is alive."""
+        expect(self.step_reading).to_have_text(chronicle.reading(shown, index))
+        expect(self.step_slider).to_have_attribute("aria-valuetext", chronicle.reading(shown, index))
+        expect(self.step.get_by_role("listitem").filter(visible=True)).to_have_text(
+            [re.compile(rf"^\s*{re.escape(row.label)}\s*{re.escape(row.gib)}\s*$") for row in chronicle.legend(shown, index)]
+        )
+        rows = [(each.label, each.gib, each.shape, each.dtype, each.count, each.why) for each in chronicle.alive(shown, index)]
+        self.expect_rows(self.step.get_by_role("table", name=chronicle.reading(shown, index)), rows)
 
     # Sharing
 

@@ -61,11 +61,6 @@ def moment_rows(estimate):
     return [(each.label, *("peak",) * each.largest, each.gib) for each in accounts.moments(estimate)]
 
 
-def tensor_rows(estimate):
-    """The tensors alive at the peak, cell by cell."""
-    return [(each.label, each.gib, each.shape, each.dtype, each.count, each.why) for each in accounts.tensors(estimate)]
-
-
 def stack_rows(estimate):
     """The peak with each training stack, cell by cell; the current one is marked 'now'."""
     return [(each.label, *("now",) * each.current, each.peak) for each in accounts.assumptions(estimate).stacks]

@@ -68,7 +68,7 @@ def unlikely_on_a_card(page):
 def planned(page):
     page.set(accounting="planning")
     page.expect_headline(runs.of(accounting="planning"))
-    expect(page.region("Moments of the step")).not_to_be_visible()
+    expect(page.region("The step, moment by moment")).not_to_be_visible()
 
 
 def not_countable(page):
@@ -81,6 +81,13 @@ def everything_unfolded(page):
         summary.click()
     expect(page.table("Memory against sequence length")).to_be_visible()
     expect(page.control("optimizer")).to_be_visible()
+
+
+def a_run_laid_over(page):
+    page.button("Keep this run to compare").click()
+    page.set(method="lora", gpu="16")
+    expect(page.step).to_contain_text("Laid over:")
+    page.step_slider.press("Home")
 
 
 def notices(page):
@@ -124,7 +131,7 @@ def share_dialog(page):
 
 
 STATES = (opening, does_not_fit, likely_and_partly_unchecked, unlikely_on_a_card, planned, not_countable, custom_everything, invalid,
-          everything_unfolded, finding, nothing_found, brought_model, brought_adapter, brought_nothing, notices, unknown_choice, share_dialog)
+          everything_unfolded, a_run_laid_over, finding, nothing_found, brought_model, brought_adapter, brought_nothing, notices, unknown_choice, share_dialog)
 
 
 def findings(page, sizes=(WIDE, TABLET, PHONE), context=BUT_EVIDENCE):

@@ -58,10 +58,10 @@ def expect_everything(page, run):
 def expect_behind_the_number(page, run):
     """Moments, assumptions and differences tell this run; a run by the planning formula has no moments and no stack."""
     of_steps = run.process is not None
-    for part in ("Moments of the step", "What is assumed"):
+    for part in ("The step, moment by moment", "What is assumed"):
         expect(page.region(part)).to_be_visible(visible=of_steps)
     if of_steps:
-        page.expect_rows(page.table("Moments of the step"), runs.moment_rows(run))
+        page.expect_rows(page.moments(), runs.moment_rows(run))
         told = accounts.assumptions(run)
         for sentence in (told.sentence, told.spread, accounts.unchecked_text(run)):
             expect(page.region("What is assumed")).to_contain_text(sentence)
@@ -274,14 +274,6 @@ def test_a_run_the_training_step_cannot_count(calculator):
     calculator.expect_no_number(*runs.why_not(**texts))
     calculator.accounting("Planning formula").click()
     expect_everything(calculator, runs.of(**texts, accounting="planning"))
-
-
-def test_the_tensors_behind_the_peak_unfold(calculator):
-    calculator.set(method="lora", sequence_length="1024", loss="chunked")
-    run = runs.of(method="lora", sequence_length="1024", loss="chunked")
-    part = calculator.region("Moments of the step")
-    part.locator("summary").click()
-    calculator.expect_rows(calculator.table("Moments of the step", 1), runs.tensor_rows(run))
 
 
 def test_a_custom_decoder_starts_from_the_preset_with_its_traits(calculator):

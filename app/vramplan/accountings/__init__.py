@@ -3,11 +3,11 @@
 from types import ModuleType
 
 from vramplan.accountings import planning, step
-from vramplan.ledger import Estimate
+from vramplan.ledger import Estimate, Frame
 from vramplan.settings import Settings
 
 ACCOUNTINGS: dict[str, ModuleType] = {"step": step, "planning": planning}
-"""Every accounting by its name in settings; each has estimate, peak_bytes, fits and CONTEXT_IS_BESIDE."""
+"""Every accounting by its name in settings; each has estimate, frames, peak_bytes, fits and CONTEXT_IS_BESIDE."""
 
 
 def estimate(settings: Settings) -> Estimate:
@@ -16,6 +16,11 @@ def estimate(settings: Settings) -> Estimate:
     Raises NotExpressible when that accounting cannot count the run.
     """
     return ACCOUNTINGS[settings.accounting].estimate(settings)
+
+
+def frames(settings: Settings, *, most_layers: int) -> tuple[Frame, ...]:
+    """The run in the order of time, so many layers of each pass drawn at the most. Raises NotExpressible."""
+    return ACCOUNTINGS[settings.accounting].frames(settings, most_layers=most_layers)
 
 
 def peak_bytes(settings: Settings) -> int:

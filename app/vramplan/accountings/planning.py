@@ -32,7 +32,7 @@ from vramplan.constants import (
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
 from vramplan.kinds import DIVIDING
-from vramplan.ledger import Estimate, Moment, Parameters, Term
+from vramplan.ledger import Estimate, Frame, Moment, Parameters, Term
 from vramplan.policy import policy
 from vramplan.settings import Settings
 from vramplan.targets import ALL_LINEAR, NAMED
@@ -209,6 +209,11 @@ def estimate(settings: Settings) -> Estimate:
     terms = tuple(Term(name, whole_bytes_up(amounts[name])) for name in TERMS)
     parameters = Parameters(known["P"], known["P_t"])
     return Estimate("planning", settings, parameters, (Moment(EVERYTHING_AT_ONCE, terms),), known | _sums(amounts))
+
+
+def frames(settings: Settings, *, most_layers: int) -> tuple[Frame, ...]:
+    """None: raises NotExpressible, for this accounting does not know when memory is held."""
+    raise NotExpressible("accounting", "The planning formula adds everything up as if it were alive at once, so it has no timeline; choose the training step.")
 
 
 def peak_bytes(settings: Settings) -> int:

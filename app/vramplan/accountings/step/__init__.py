@@ -11,13 +11,14 @@ from vramplan.accountings.step import confidence
 from vramplan.accountings.step.bands import process_band, reserved_band
 from vramplan.accountings.step.build import MATH, structure
 from vramplan.accountings.step.describe import holdings, terms
+from vramplan.accountings.step.frames import frames as frames_of
 from vramplan.accountings.step.host import KEEPS_LAST, offloaded_checkpoint_bytes
 from vramplan.accountings.step.layer import residual_size
 from vramplan.accountings.step.moments import LAST, LOSS, Step, step_of
 from vramplan.accountings.step.placing import placed
 from vramplan.accountings.step.shares import total
 from vramplan.accountings.step.structure import HALF
-from vramplan.ledger import LIKELY, YES, Band, Estimate, Moment, Parameters, Placed, Term, verdict
+from vramplan.ledger import LIKELY, YES, Band, Estimate, Frame, Moment, Parameters, Placed, Term, verdict
 from vramplan.settings import Settings
 
 CONTEXT_IS_BESIDE = True
@@ -59,6 +60,11 @@ def _checkpoints_on_host(step: Step, tokens: int) -> tuple[Term, ...]:
     size = (HALF if run.offload in KEEPS_LAST else residual_size(run)) * run.shape.hidden_size * tokens
     held = offloaded_checkpoint_bytes(kind=run.offload, num_layers=run.shape.num_layers, checkpoint_bytes=size)
     return (Term("host_checkpoints", held),)
+
+
+def frames(settings: Settings, *, most_layers: int) -> tuple[Frame, ...]:
+    """The run from loading to the end of its second step, in order of time. Raises NotExpressible."""
+    return frames_of(step_of(structure(settings)), *_batch(settings), most_layers=most_layers)
 
 
 def peak_bytes(settings: Settings) -> int:

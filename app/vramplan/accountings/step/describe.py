@@ -18,6 +18,9 @@ ROWS = (
 )
 """Rows of a ledger, in order."""
 
+PLACE = {name: place for place, name in enumerate(ROWS)}
+"""The place of each row in that order."""
+
 TAPE_ROW = {"layer": "active_layer", "head": "logits"}
 """The row that the tensors of each tape belong to."""
 
@@ -25,18 +28,22 @@ SHAPES = {TOKENS: "(B, S, {width:,})", PAIRS: "(B, {width:,}, S, S)", POSITIONS:
 """The shape of a tensor that grows in each way."""
 
 
-def terms(instant: Instant, tokens: int, sequence_length: int) -> tuple[Term, ...]:
-    """Every row of one instant that is not empty, in order."""
-    amounts: dict[str, int] = {}
+def terms(instant: Instant, tokens: int, sequence_length: int, known: dict[tuple, Term] | None = None) -> tuple[Term, ...]:
+    """Every row of one instant that is not empty, in order. known: rows made before for this batch; new ones are added."""
+    known = {} if known is None else known
+    rows: dict[str, Term] = {}
     rest = instant.bytes(tokens, sequence_length)
-    for name, amount in instant.held:
-        size = evaluate(amount, tokens, sequence_length)
-        amounts[name] = amounts.get(name, 0) + size
-        rest -= size
+    for row in instant.held:
+        name = row[0]
+        term = known.get(row)
+        if term is None:
+            term = known[row] = Term(name, evaluate(row[1], tokens, sequence_length))
+        rest -= term.bytes
+        rows[name] = Term(name, rows[name].bytes + term.bytes) if name in rows else term
     if rest:
-        row = TAPE_ROW[instant.walk.split()[0]]
-        amounts[row] = amounts.get(row, 0) + rest
-    return tuple(Term(name, amounts[name]) for name in ROWS if amounts.get(name))
+        name = TAPE_ROW[instant.walk.partition(" ")[0]]
+        rows[name] = Term(name, rest + (rows[name].bytes if name in rows else 0))
+    return tuple([rows[name] for name in sorted(rows, key=PLACE.__getitem__) if rows[name].bytes])
 
 
 def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) -> dict[str, tuple[Holding, ...]]:
@@ -57,7 +64,8 @@ def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) ->
     if instant.walk.endswith("of the reference"):
         of_head = alive_holdings(step.reference.alive_beside, tokens, sequence_length)
         found["logits"] = (*of_head, *found.get("logits", ()))
-    return {row: listed for row, listed in found.items() if listed}
+    there = {*dict(instant.held), TAPE_ROW.get(instant.walk.partition(" ")[0])}
+    return {row: listed for row, listed in found.items() if listed and row in there}
 
 
 PLACES = {FORWARD: "forward", LOSS: "loss", LAST: "last", BETWEEN: "middle", FIRST: "first", END: "end"}
@@ -138,6 +146,8 @@ def alive_holdings(alive: list[Alive], tokens: int, sequence_length: int) -> tup
     growth = growths(tokens, sequence_length)
     counts: dict[tuple, int] = {}
     for each in alive:
+        if not each.tensor.bytes:
+            continue
         key = (each.name, each.tensor.growth, each.tensor.width, each.tensor.itemsize, each.why)
         counts[key] = counts.get(key, 0) + 1
     found = [

@@ -1,7 +1,7 @@
 """The moments of one training step, and which of them is the largest.
 
 Moments, in the order of a step: forward, loss, backward of the last and of the first layer (and between them of others, where
-layers are of several kinds), end of the backward pass, optimizer step; with gradient accumulation the first five again, on top of the gradients that are there already.
+layers are of several kinds or several GPUs divide the run), end of the backward pass, optimizer step; with gradient accumulation the first five again, on top of the gradients that are there already.
 """
 
 from dataclasses import replace
@@ -148,6 +148,7 @@ class Step:
         self.outputs_kept = self._outputs_kept()
         self.left_behind = self._left_behind()
         self.looked_at = self._looked_at()
+        self.first = self._first_step()
         self.instants = self._instants()
         self.peaks = _undominated(self.instants)
         self.by_transient = [_undominated([i for i in self.instants if i.moment == moment]) for moment in (LOSS, LAST)]
@@ -174,7 +175,8 @@ class Step:
     def _gradients_by_rows(self) -> None:
         """What a layer of every row leaves of its gradients, and what the layers after it have left."""
         for row in self.rows:
-            row.gradients = self.shares.of_layer if self.run.sharding.divides else row.walks.gradients
+            alike = self.run.sharding.divides or self.run.steps_in_backward
+            row.gradients = self.shares.of_layer if alike else row.walks.gradients
         for row, before in pairwise(reversed(self.rows)):
             before.gradients_after = row.gradients_after + row.count * row.gradients
 
@@ -182,18 +184,26 @@ class Step:
         """The row a layer is in; layers are numbered from 0."""
         return next(row for row in self.rows if layer < row.before + row.count)
 
+    def latest(self) -> list[int]:
+        """The last layer of each kind: the one with the most saved when it runs forward."""
+        return list({row.walks: row.before + row.count - 1 for row in self.rows}.values())
+
     def _looked_at(self) -> list[int]:
         """The layers whose backward pass may hold the peak, from the last to the first.
 
         What is held grows or shrinks evenly from layer to layer of a row, and from row to row where rows come again and
-        again: of layers on a straight line only the two at its ends can be the largest.
+        again: of layers on a straight line only the two at its ends can be the largest. Where the last and the first
+        layer have other tensors beside them, as with several GPUs or checkpoints in host memory, their neighbours are ends too.
         """
         last, lines = self.run.shape.num_layers - 1, {}
         for row in reversed(self.rows):
             for number in _ends(row):
                 layer = row.before + number
                 lines.setdefault((row.walks, number > 0, layer in (0, last)), []).append(layer)
-        return sorted((layer for line in lines.values() for layer in self._corners(line)), reverse=True)
+        corners = {layer for line in lines.values() for layer in self._corners(line)}
+        places = {self.at_place(place) for place in ("last", "middle", "first")}
+        beside_ends = {1, last - 1} & set(range(1, last)) if len(places) > 1 or self.run.offload else set()
+        return sorted(corners | beside_ends, reverse=True)
 
     def _corners(self, line: list[int]) -> list[int]:
         """Layers of one kind without those that lie on a straight line between their neighbours."""
@@ -204,32 +214,33 @@ class Step:
 
     def _instants(self) -> list[Instant]:
         """Every instant, moment by moment, in the order of the step."""
-        found = self._first_step() if self.run.offload == STAGED_LATER else []
+        found = [instant for instant in self.first.instants if not instant.moment.startswith(STEP)] if self.first else []
         found += self._micro_batch(self.resident, accumulating=False)
         if self.run.accumulates:
             found += self._micro_batch(self.resident_later, accumulating=True)
         return [*found, self.update()]
 
-    def _first_step(self) -> list[Instant]:
-        """The instants of a first micro-batch whose checkpoints stay on the GPU; there are no optimizer states and no buffers yet.
+    def _first_step(self) -> "Step | None":
+        """A first step whose checkpoints stay on the GPU; there are no optimizer states and no buffers yet.
 
         Source: unsloth_zoo 2025.11.1, gradient_checkpointing.py, UnslothCheckpointFunction.forward: while the layers are counted,
         every layer is the last.
         """
+        if self.run.offload != STAGED_LATER:
+            return None
         first = Step(replace(self.run, offload="", optimizer=NO_STATES, accumulates=False))
         for instant in first.instants:
             instant.moment += IN_FIRST_STEP
-        return [instant for instant in first.instants if not instant.moment.startswith(STEP)]
+        return first
 
     def _micro_batch(self, resident, *, accumulating: bool) -> list[Instant]:
         """The moments of one micro-batch, before whose first others may have left their gradients."""
         last, run = self.run.shape.num_layers - 1, {"accumulating": accumulating}
-        latest = {row.walks: row.before + row.count - 1 for row in self.rows}
         moments = [
             (layer, moment) for layer in self.looked_at for moment in [LAST] * (layer == last) + [FIRST] * (layer == 0) or [BETWEEN]
         ]
         return [
-            *(instant for layer in latest.values() for instant in self.forward(resident, layer, **run)),
+            *(instant for layer in self.latest() for instant in self.forward(resident, layer, **run)),
             *self.reference_forward(resident, **run),
             *self.loss(resident, **run),
             *(instant for layer, moment in moments for instant in self.backward(resident, layer, moment, **run)),
@@ -258,9 +269,8 @@ class Step:
 
     def forward(self, resident, layer: int, *, accumulating: bool) -> list[Instant]:
         """The instants of one layer's forward pass; layers are numbered from 0."""
-        before = (*self.left_behind, *self.outputs_kept) if self.run.lingers else ()
         beside = ("inputs", self.masks), ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer))
-        held, layer_walks = (*resident, *before, *beside, *self.at_place("forward")), self.row_of(layer).walks
+        held, layer_walks = (*resident, *self._lingering(), *beside, *self.at_place("forward")), self.row_of(layer).walks
         return _at(_named(FORWARD, accumulating), held, layer_walks.forward, "layer forward", layer_walks, self.layers_before(layer))
 
     def reference_forward(self, resident, *, accumulating: bool) -> list[Instant]:
@@ -285,17 +295,19 @@ class Step:
         head = shape.vocab_size * shape.hidden_size if self.run.loss.startswith("logits-dpo") else 0
         return _fixed(HALF * (shape.num_layers * linear + head))
 
-    def loss(self, resident, *, accumulating: bool) -> list[Instant]:
-        """The instants of the head and the loss, forward and backward."""
+    def loss(self, resident, *, accumulating: bool, every: bool = False) -> list[Instant]:
+        """The instants of the head and the loss, forward and backward: those that may be the peak, or every one, in order."""
         moment, walk, where = _named(LOSS, accumulating), _named("head backward", accumulating), (self.head, self.run.shape.num_layers)
-        held = (*resident, ("saved_activations", self.saved()))
+        head, held = self.head, (*resident, ("saved_activations", self.saved()))
+        forward, after = head.forward, head.after
+        backward = head.adding if accumulating else head.backward
+        if every:
+            forward, after = head.every_forward[: head.forward_ends], head.every_forward[head.forward_ends :]
+            backward = head.every_adding if accumulating else head.every_backward
         return [
-            *_at(moment, (*held, *self.left_behind, ("autocast_copies", self.autocast_copies), *self.at_place("loss")), self.head.forward, "head forward", *where),
-            *_at(moment, (*held, *self.at_place("loss")), self.head.after, "head forward", *where),
-            *_at(
-                moment, (*held, *self.outputs_kept, *self.at_place("loss_backward")), self.head.adding if accumulating else self.head.backward, walk,
-                *where,
-            ),
+            *_at(moment, (*held, *self.left_behind, ("autocast_copies", self.autocast_copies), *self.at_place("loss")), forward, "head forward", *where),
+            *_at(moment, (*held, *self.at_place("loss")), after, "head forward", *where),
+            *_at(moment, (*held, *self.outputs_kept, *self.at_place("loss_backward")), backward, walk, *where),
         ]
 
     def backward(self, resident, layer: int, moment: str, *, accumulating: bool) -> list[Instant]:
@@ -317,6 +329,18 @@ class Step:
         held = (*held, ("gradients", _fixed(size)), ("reduction_buffers", _fixed(size)), ("waiting_gradient", self.output))
         return [Instant(moment, held, _total(held))]
 
+    def handing_on(self, resident, layer: int, moment: str, *, accumulating: bool, forward: bool) -> Instant:
+        """The instant between a layer and the next one to run: its output, or the gradient of its input, is passed on."""
+        if forward:
+            saved = self.saved_before(layer if self.run.checkpointing else layer + 1)
+            copies, layers = ("autocast_copies", self._copies(layer)), layer + 1
+            held = (*resident, *self._lingering(), ("inputs", self.masks), ("saved_activations", saved), copies, *self.at_place("forward"))
+            held = (*held, ("layer_output", self.output))
+        else:
+            kept, layers = self.held_backward(layer - 1, accumulating=accumulating), self.layers_before(layer - 1)
+            held = (*resident, *kept, *self.at_place(self.place(layer)), ("waiting_gradient", self.output))
+        return Instant(_named(moment, accumulating), held, _total(held), layers=layers)
+
     def saved(self) -> Amount:
         """What the whole forward pass leaves for the backward pass, up to the head."""
         layers = self.run.shape.num_layers
@@ -335,7 +359,7 @@ class Step:
 
     def layers_before(self, layer: int) -> int:
         """How many layers have left something when a layer starts forward: with checkpointing itself too."""
-        return layer + 1 if self.run.checkpointing else layer
+        return layer + 1 if self.run.checkpointing else max(0, layer)
 
     def _behind(self, layer: int) -> Amount:
         """What is saved where the checkpoint of one layer alone is on the GPU; none of -1."""
@@ -453,6 +477,10 @@ class Step:
             return ()
         return (("left_behind", plus(*(times(row.count, row.walks.tape.escaped()) for row in self.rows))),)
 
+    def _lingering(self) -> tuple[tuple[str, Amount], ...]:
+        """The same, and the logits, from one loss to the next."""
+        return (*self.left_behind, *self.outputs_kept) if self.run.lingers else ()
+
     def end(self, resident, *, accumulating: bool) -> Instant:
         """The gradient of the embedding, on top of all others, and of the gradient of its output.
 
@@ -477,8 +505,7 @@ class Step:
     def update(self) -> Instant:
         """The optimizer step."""
         rows = max(self.shares.updates, key=lambda each: sum(size for _, size in each))
-        before = (*self.left_behind, *self.outputs_kept) if self.run.lingers else ()
-        held = (*self.resident, *before, *((name, _fixed(size)) for name, size in rows))
+        held = (*self.resident, *self._lingering(), *((name, _fixed(size)) for name, size in rows))
         return Instant(STEP, held, _total(held))
 
     def resting(self, moment: str, tokens: int, sequence_length: int) -> int:

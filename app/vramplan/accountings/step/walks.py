@@ -28,7 +28,7 @@ class LayerWalks:
         self.gradients = self.tape.gradient_bytes()
         self.forward = tallest(self.tape.forward(keeps=not run.checkpointing))
         self.recomputation = tallest(self._second_forward(run)) if run.checkpointing else []
-        self.backward, self.adding = _both(self.tape.backward())
+        self.backward, self.adding = (tallest(each) for each in _with_and_without(self.tape.backward()))
 
     def _second_forward(self, run: Structure) -> list[Amount]:
         """The moments of a checkpointed layer's second forward pass; the reentrant form runs it to its end."""
@@ -36,17 +36,22 @@ class LayerWalks:
 
 
 class HeadWalks:
-    """The tape of the head and the loss, and its walks; `after` the points once the model's own forward pass has ended."""
+    """The tape of the head and the loss, and its walks; `after` the points once the model's own forward pass has ended; `every_…`
+    all points of a walk, in order."""
 
     def __init__(self, run: Structure):
         self.tape = head_and_loss(run)
         self.gradients = self.tape.gradient_bytes()
-        self.forward, self.after = _parted(self.tape, self.tape.forward(keeps=True))
-        self.backward, self.adding = _both(self.tape.backward())
+        forward, backward, adding = self.tape.forward(keeps=True), *_with_and_without(self.tape.backward())
+        self.forward, self.after = _parted(self.tape, forward)
+        self.backward, self.adding = tallest(backward), tallest(adding)
+        self.every_forward, self.every_backward, self.every_adding = (list(enumerate(each)) for each in (forward, backward, adding))
+        self.forward_ends = _place(self.tape, FORWARD_ENDS)
 
 
 class ReferenceWalks:
-    """The forward pass of DPO's reference, without a backward pass; `beside`: what the trained model's head has left by then."""
+    """The forward pass of DPO's reference, without a backward pass; `beside`: what the trained model's head has left by then,
+    at the operation with the index `turn`."""
 
     def __init__(self, run: Structure):
         reference = reference_of(run)
@@ -56,8 +61,8 @@ class ReferenceWalks:
         self.layer = tallest(self.layer_tape.forward_alone(copies=not self.kept_copies))
         self.head, self.after = _parted(self.head_tape, self.head_tape.forward_alone(copies=not self.kept_copies))
         head = head_and_loss(run)
-        turn = _place(head, REFERENCE_TURN)
-        self.beside, self.alive_beside = head.forward(keeps=True)[turn], head.alive_forward(turn, keeps=True)
+        self.turn = _place(head, REFERENCE_TURN)
+        self.beside, self.alive_beside = head.forward(keeps=True)[self.turn], head.alive_forward(self.turn, keeps=True)
 
 
 def reference_of(run: Structure) -> Structure:
@@ -133,9 +138,9 @@ def _parted(tape: Tape, points: list[Amount]) -> tuple[Points, Points]:
     return tallest(points[:end]), [(index + end, amount) for index, amount in tallest(points[end:])]
 
 
-def _both(points: list[tuple[Amount, int]]) -> tuple[Points, Points]:
+def _with_and_without(points: list[tuple[Amount, int]]) -> tuple[list[Amount], list[Amount]]:
     """A backward walk with the weight gradients it makes, and without where they are added to earlier ones."""
-    return tallest([amount for amount, _ in points]), tallest([(amount[0] - made, *amount[1:]) for amount, made in points])
+    return [amount for amount, _ in points], [(amount[0] - made, *amount[1:]) for amount, made in points]
 
 
 def tallest(points: list[Amount]) -> Points:
