@@ -187,6 +187,7 @@ def random_configuration(generator, accounting="planning"):
     else:
         for name in ("tied_embeddings", *TRAITS, *KINDS):
             del chosen[name]
+        chosen = {name: value for name, value in chosen.items() if name not in NO_EXPERTS}
     for name in ("rank", "replicas", "sharded_over", "micro_batch", "gradient_accumulation_steps"):
         chosen[name] = whole_text(generator, WHOLE[name])
     cap = PRESETS[chosen["model"]]["cap"] if chosen["model"] in PRESETS else 131_072

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from hypothesis import settings as hypothesis_settings, strategies as st
 
-from configurations import CARDS, CHOICES, COUNTED, COUNTS, FIELD_ORDER, OPENINGS, SMALL_DECODER, WHOLE, countable, possible
+from configurations import CARDS, CHOICES, COUNTED, COUNTS, FIELD_ORDER, NO_EXPERTS, OPENINGS, SMALL_DECODER, WHOLE, countable, possible
 from oracle import KINDS, PRESETS, TRAITS
 
 hypothesis_settings.register_profile("vramplan", deadline=None, derandomize=True, max_examples=80)
@@ -30,17 +30,17 @@ def configurations(draw, accounting=None, model=None, small=False):
     `small` keeps the peak near the budgets so that both outcomes occur.
     """
     accounting = accounting or draw(st.sampled_from(list(COUNTED)))
-    of_a_custom_one = ("tied_embeddings", *TRAITS, *KINDS)
+    of_a_custom_one = ("tied_embeddings", *TRAITS, *KINDS, *NO_EXPERTS)
     options = {name: values for name, values in COUNTED[accounting].items() if name not in ("model", "budget_unit", *of_a_custom_one)}
     chosen = {name: draw(st.sampled_from(values)) for name, values in options.items()}
-    chosen["model"] = model or draw(st.one_of(st.sampled_from(CHOICES["model"]), st.just("custom")))
+    chosen["model"] = model or draw(st.one_of(st.sampled_from((*PRESETS, "custom")), st.just("custom")))
     if chosen["model"] == "custom":
         dimensions = ("hidden_size", "num_layers", "num_attention_heads", "head_dim", "intermediate_size", "vocab_size")
         chosen |= {name: draw(whole(name, upto=64 if small else None)) for name in dimensions}
         heads = int(chosen["num_attention_heads"])
         divisors = [k for k in range(1, heads + 1) if heads % k == 0]
         chosen["num_kv_heads"] = str(draw(st.sampled_from(divisors)))
-        chosen |= {name: draw(st.sampled_from(CHOICES[name])) for name in of_a_custom_one}
+        chosen |= {name: draw(st.sampled_from(options_of)) for name, options_of in ((name, NO_EXPERTS.get(name, CHOICES[name])) for name in of_a_custom_one)}
         chosen |= {name: draw(whole(name)) for name in COUNTS}
         chosen = possible(chosen)
     cap = PRESETS[chosen["model"]]["cap"] if chosen["model"] in PRESETS else 131_072

@@ -83,10 +83,10 @@ def test_an_adapter_takes_the_preset_it_names_as_its_base():
 
 
 def test_an_adapter_of_a_model_that_cannot_be_counted_gives_no_settings():
-    base = import_text(json.dumps({"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32, "num_key_value_heads": 8, "num_local_experts": 8}), {})
-    found = import_text(json.dumps(LORA | {"base_model_name_or_path": "somebody/mixtral"}), {}, base=base)
+    base = import_text(json.dumps({"model_type": "phimoe", "hidden_size": 4096, "num_hidden_layers": 32, "num_key_value_heads": 8, "num_local_experts": 8}), {})
+    found = import_text(json.dumps(LORA | {"base_model_name_or_path": "somebody/phimoe"}), {}, base=base)
     assert (found.texts, found.settings, found.trainable) == ({}, None, 32 * 8 * (4096 + 4096))
-    assert "Mixtral" in found.label
+    assert "Phi" in found.label
     assert import_text(json.dumps(LORA | {"base_model_name_or_path": "Qwen/Qwen3-8B"}), {}, base=base).texts["model"] == "qwen3-8b"
 
 

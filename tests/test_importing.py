@@ -375,9 +375,10 @@ def test_errors_are_one_line_for_people_and_nothing_is_printed(capsys, tmp_path)
 
 def test_a_model_no_accounting_has_terms_for_is_counted_and_its_estimate_refused(capsys, tmp_path):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps(LLAMA | {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2, "vocab_size": 32000}), "utf-8")
+    phimoe = {"model_type": "phimoe", "intermediate_size": 6400, "num_local_experts": 16, "num_experts_per_tok": 2, "vocab_size": 32064}
+    path.write_text(json.dumps(LLAMA | phimoe | {"attention_bias": True, "lm_head_bias": True}), "utf-8")
     status, document = run(capsys, path)
-    assert (status, document["settings"], document["parameters"]["total"], document["parameters"]["active"]) == (0, {}, 46_702_792_704, 12_879_925_248)
+    assert (status, document["settings"], document["parameters"]["total"], document["parameters"]["active"]) == (0, {}, 41_873_153_344, 6_640_999_744)
     assert document["unsupported"]
     assert cli.main(["estimate", "--config", str(path)]) == 2
     assert "cannot be estimated" in capsys.readouterr().err
