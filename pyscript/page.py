@@ -271,12 +271,16 @@ class Page:
     async def _save_png(self) -> None:
         """Offer the timeline as a picture."""
         try:
-            self._save(await self._results.timeline.png(), "vramplan-step.png", "image/png")
+            picture = await self._results.timeline.png()
         except JsException:
+            picture = b""
+        if picture:
+            self._save(picture, "vramplan-step.png", "image/png")
+        else:
             self._toast("This browser could not make a picture of it; save the SVG instead")
 
     def _save(self, content, name: str, kind: str = "application/json") -> None:
-        """Hand the browser a file to save: a text, or a blob."""
+        """Hand the browser a file to save: a text, or bytes."""
         link = document.createElement("a")
         link.href = URL.createObjectURL(Blob.new(to_js([content]), to_js({"type": kind})))
         link.download = name

@@ -1,9 +1,9 @@
 """The timeline of the page: which frame is read, which run is laid over it, and the drawing as a file."""
 
-import asyncio
+from base64 import b64decode
 
 from js import Image, IntersectionObserver, document, encodeURIComponent, window
-from pyodide.ffi import create_once_callable, create_proxy
+from pyodide.ffi import create_proxy
 
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
@@ -82,17 +82,15 @@ class TimelineSide:
         """The drawing as an SVG file."""
         return panels.timeline_file(self.films)
 
-    async def png(self):
-        """The drawing as the bytes of a PNG file, drawn by the browser."""
+    async def png(self) -> bytes:
+        """The drawing as a PNG file, drawn by the browser; nothing where it has no room for one."""
         picture = Image.new()
         picture.src = f"data:image/svg+xml,{encodeURIComponent(self.svg())}"
         await picture.decode()
         canvas = document.createElement("canvas")
         canvas.width, canvas.height = FINER * picture.naturalWidth, FINER * picture.naturalHeight
         canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height)
-        drawn = asyncio.get_running_loop().create_future()
-        canvas.toBlob(create_once_callable(drawn.set_result), "image/png")
-        return await drawn
+        return b64decode(canvas.toDataURL("image/png").partition(",")[2])
 
     @property
     def films(self) -> "panels.Films":

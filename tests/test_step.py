@@ -80,6 +80,13 @@ def test_the_cuda_context_is_beside_the_rows_and_depends_on_the_card():
     assert one.process.high - one.reserved.high == one.process.low - one.reserved.low == one.context_bytes
 
 
+def test_a_step_inside_the_backward_pass_keeps_no_gradient_of_the_layers():
+    run = {"stack": "torchtune-0.6", "method": "full", "gradient_accumulation_steps": "1"}
+    after, inside = (of(OPENING, **run, optimizer_step=each) for each in ("after", "in-backward"))
+    first = "backward of the first layer"
+    assert rows(inside, first).get("gradients", 0) < rows(after, first)["gradients"] / 10
+
+
 # The tensors behind the rows
 
 

@@ -124,7 +124,7 @@ class Calculator:
 
     def radio(self, name, value):
         """One button of a row."""
-        return self.control(name).get_by_role("radio", name=re.compile(rf"^{re.escape(self._option(name, value))}\b"))
+        return self.control(name).get_by_role("radio", name=re.compile(rf"^{re.escape(self._option(name, value))}(\s|$)"))
 
     @property
     def own_targets(self):

@@ -101,6 +101,7 @@ def test_a_change_of_settings_is_followed_and_what_was_picked_stays_picked(calcu
 
 def test_another_method_is_laid_over_and_taken_away(calculator):
     one, other = shown(), shown(method="lora")
+    expect(calculator.step).to_contain_text(chronicle.sentence(one))
     button = calculator.step.get_by_role("group", name="Lay over it").get_by_role("button", name="LoRA", exact=True)
     expect(button).to_have_attribute("aria-pressed", "false")
     button.click()
