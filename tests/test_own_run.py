@@ -1,6 +1,6 @@
 """A measured run: what is read out of pastes, pickles and messages of all kinds, what it says, and that nothing hostile gets through.
 
-Belongs here: reading, comparing, explaining, and the command `measured`. The page: browser/test_own_run.py. The script that
+Belongs here: reading, comparing, explaining, and the command `measured`. The page: browser/test_measured_runs.py. The script that
 measures: test_measure.py.
 """
 

@@ -1,6 +1,6 @@
 """A run in the order of time: its frames beside the ledger, the drawings of it, and the command that makes them.
 
-Belongs here: frames, their drawing as SVG, PNG and blocks, `vramplan timeline`. The page's drawing: browser/test_timeline.py.
+Belongs here: frames, their drawing as SVG, PNG and blocks, `vramplan timeline`. The page's drawing: browser/test_drawn_step.py.
 """
 
 from io import BytesIO

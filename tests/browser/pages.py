@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from vramplan import accounts, chronicle, report
 from vramplan.catalogue import TRAITS
 from vramplan.fields import BY_NAME
-from vramplan.kinds import Choice, Targets
+from vramplan.kinds import Choice, Measured, Targets
 
 READY_MS = 60_000
 DRAWN = """() => new Promise(done => {
@@ -117,6 +117,8 @@ class Calculator:
     def control(self, name):
         """The control of a setting; of a row of radio buttons, the group."""
         field = BY_NAME[name]
+        if isinstance(field.kind, Measured):
+            return self.own_run_text
         if self._is_row(field) or isinstance(field.kind, Targets):
             return self.form.get_by_role("group", name=field.label, exact=True)
         role = "combobox" if isinstance(field.kind, Choice) else "textbox"

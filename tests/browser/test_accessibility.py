@@ -207,6 +207,8 @@ def test_the_keyboard_alone_does_the_main_job(calculator):
     press("Tab")
     expect(calculator.form.get_by_text("Bring a model or an adapter", exact=True)).to_be_focused()
     press("Tab")
+    expect(calculator.control("objective")).to_be_focused()
+    press("Tab")
     expect(calculator.radio("method", "qlora")).to_be_focused()
     press("ArrowLeft")
     expect(calculator.radio("method", "lora")).to_be_focused()

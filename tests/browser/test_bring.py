@@ -9,6 +9,7 @@ import pytest
 
 from conftest import DIST, serving
 from hub_stand_in import hub
+from vramplan import import_text
 from vramplan.fields import BY_NAME
 from vramplan.importing.hub import ORIGIN, TIMEOUT_MILLISECONDS
 from vramplan.link import MAX_QUERY
@@ -56,7 +57,7 @@ def test_an_adapter_is_matched_with_the_model_brought_before(calculator):
     calculator.bring(files.MIXTRAL)
     expect(calculator.brought).to_contain_text("46,702,792,704")
     expect(calculator.brought).to_contain_text("12,879,925,248")
-    calculator.expect_headline(runs.of())
+    calculator.expect_headline(runs.of(**import_text(files.MIXTRAL, {}).texts))
     calculator.bring(json.dumps({**json.loads(files.ADAPTER), "target_modules": ["q_proj"], "base_model_name_or_path": "mistralai/Mixtral-8x7B-v0.1"}))
     expect(calculator.brought).to_contain_text("16,777,216")
 

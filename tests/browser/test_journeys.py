@@ -129,7 +129,7 @@ def test_dpo_takes_a_stack_that_has_it_and_shows_its_reference(calculator):
     run = runs.of(objective="dpo", method="full", gpu="288", stack="trl-1.15")
     expect_everything(calculator, run)
     expect(calculator.table("What fills the memory")).to_contain_text("Reference model")
-    expect(calculator.table("Moments of the step")).to_contain_text("Forward of the reference")
+    expect(calculator.moments()).to_contain_text("Forward of the reference")
 
     calculator.set(reference="precomputed")
     calculator.expect_headline(runs.of(objective="dpo", method="full", gpu="288", stack="trl-1.15", reference="precomputed"))
