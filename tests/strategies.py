@@ -10,7 +10,8 @@ from hypothesis import settings as hypothesis_settings, strategies as st
 from configurations import CARDS, CHOICES, COUNTED, COUNTS, FIELD_ORDER, NO_EXPERTS, OPENINGS, SMALL_DECODER, WHOLE, countable, possible
 from oracle import KINDS, PRESETS, TRAITS
 
-hypothesis_settings.register_profile("vramplan", deadline=None, derandomize=True, max_examples=80)
+PROFILE = "vramplan"
+hypothesis_settings.register_profile(PROFILE, deadline=None, derandomize=True, max_examples=80)
 
 
 def whole(name, upto=None):

@@ -20,7 +20,6 @@ from vramplan.errors import NotExpressible
 from vramplan.link import MAX_QUERY, fitted, read_query, to_query
 from vramplan.settings import format_settings as as_strings, parse
 
-hypothesis_settings.load_profile("vramplan")
 every = configurations()
 near_the_budget = st.one_of(configurations(small=True), configurations(model="llama-3.2-1b", small=True))
 by_either = pytest.mark.parametrize("accounting", list(OPENINGS))

@@ -30,7 +30,6 @@ from vramplan.svg import DARK, LIGHT, svg
 from vramplan.timechart import NARROW, WIDE
 from vramplan.timeline import MOST_LAYERS, timeline
 
-hypothesis_settings.load_profile("vramplan")
 
 PARTS = ["load", "step 1, micro-batch 1", "step 1, optimizer step", "step 2, micro-batch 1", "step 2, a later micro-batch",
          "step 2, optimizer step"]
