@@ -4,7 +4,7 @@ Drawn as plain SVG by this module rather than by a chart library: one line, one 
 weight, and the same tree is written at build time and painted in the page.
 """
 
-from vramplan.chart import Chart, Frame, Mark, Tick
+from vramplan.chart import Chart, Frame, GpuChart, Mark, Tick
 from vramplan.report import CurveRow
 from vramplan.units import count_text
 from pyscript.tree import Element, h, svg
@@ -48,14 +48,9 @@ def curve(chart: Chart, sentence: str, line: str, chosen: int, reading: str) -> 
 
 def _drawing(chart: Chart, here: Mark, line: str) -> Element:
     frame = chart.frame
-    budget_dy = -LABEL_GAP if chart.room_above_budget else TEXT_HEIGHT
     return svg(
         "svg",
-        (x_tick(tick, frame) for tick in chart.x_ticks),
-        (y_tick(tick, frame) for tick in chart.y_ticks),
-        svg("line", x1=frame.left, x2=frame.plot_right, y1=chart.budget_y, y2=chart.budget_y, class_="budget-line"),
-        label(line, frame.plot_right, chart.budget_y, dy=budget_dy, anchor="end", class_="budget-text"),
-        svg("polyline", points=" ".join(f"{mark.x},{mark.y}" for mark in chart.samples), class_="curve-line"),
+        plot(chart, chart.samples, line),
         _crossing(chart) if chart.crossing else None,
         svg("circle", cx=chart.current.x, cy=chart.current.y, r=7, class_="current-mark"),
         svg("line", x1=here.x, x2=here.x, y1=frame.top, y2=frame.floor, class_="reading-line"),
@@ -79,7 +74,20 @@ def _crossing(chart: Chart) -> list[Element]:
     ]
 
 
-def x_tick(tick: Tick, frame: Frame) -> list[Element]:
+def plot(chart: Chart | GpuChart, marks: tuple, line: str) -> list[Element]:
+    """What every drawing of memory has: both axes, the line with its name, and the curve through its marks."""
+    frame = chart.frame
+    budget_dy = -LABEL_GAP if chart.room_above_budget else TEXT_HEIGHT
+    return [
+        *(element for tick in chart.x_ticks for element in _x_tick(tick, frame)),
+        *(element for tick in chart.y_ticks for element in _y_tick(tick, frame)),
+        svg("line", x1=frame.left, x2=frame.plot_right, y1=chart.budget_y, y2=chart.budget_y, class_="budget-line"),
+        label(line, frame.plot_right, chart.budget_y, dy=budget_dy, anchor="end", class_="budget-text"),
+        svg("polyline", points=" ".join(f"{mark.x},{mark.y}" for mark in marks), class_="curve-line"),
+    ]
+
+
+def _x_tick(tick: Tick, frame: Frame) -> list[Element]:
     """A line across the plot at a place of the horizontal axis, and its number."""
     return [
         svg("line", x1=tick.at, x2=tick.at, y1=frame.top, y2=frame.floor, class_="grid"),
@@ -87,7 +95,7 @@ def x_tick(tick: Tick, frame: Frame) -> list[Element]:
     ]
 
 
-def y_tick(tick: Tick, frame: Frame) -> list[Element]:
+def _y_tick(tick: Tick, frame: Frame) -> list[Element]:
     """The same for the memory axis."""
     return [
         svg("line", x1=frame.left, x2=frame.plot_right, y1=tick.at, y2=tick.at, class_="grid"),

@@ -4,7 +4,7 @@ from vramplan.chart import GpuChart
 from vramplan.report import GpuRow, HostRow
 from vramplan.units import counted
 from pyscript.tree import Element, h, svg
-from pyscript.views.curve import LABEL_GAP, TEXT_HEIGHT, label, x_tick, y_tick
+from pyscript.views.curve import LABEL_GAP, TEXT_HEIGHT, label, plot
 
 
 def gpus(chart: GpuChart, sentence: str, floor: str, line: str) -> Element:
@@ -21,14 +21,9 @@ def gpus(chart: GpuChart, sentence: str, floor: str, line: str) -> Element:
 
 def _drawing(chart: GpuChart, line: str) -> Element:
     frame = chart.frame
-    budget_dy = -LABEL_GAP if chart.room_above_budget else TEXT_HEIGHT
     return svg(
         "svg",
-        (x_tick(tick, frame) for tick in chart.x_ticks),
-        (y_tick(tick, frame) for tick in chart.y_ticks),
-        svg("line", x1=frame.left, x2=frame.plot_right, y1=chart.budget_y, y2=chart.budget_y, class_="budget-line"),
-        label(line, frame.plot_right, chart.budget_y, dy=budget_dy, anchor="end", class_="budget-text"),
-        svg("polyline", points=" ".join(f"{mark.x},{mark.y}" for mark in chart.marks), class_="curve-line"),
+        plot(chart, chart.marks, line),
         _fewest(chart) if chart.fewest else None,
         svg("circle", cx=chart.current.x, cy=chart.current.y, r=7, class_="current-mark") if chart.current else None,
         svg("circle", cx=chart.enough.x, cy=chart.enough.y, r=3.5, class_="reading-mark"),
