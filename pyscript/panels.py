@@ -168,7 +168,7 @@ def components(estimate: Estimate) -> Element:
 
 
 def methods(estimate: Estimate) -> Element:
-    """The three training methods."""
+    """Every training method."""
     caption = "Full fine-tuning, LoRA and QLoRA with every other setting held"
     return fits_view.changes(report.methods(estimate), caption, "Method")
 

@@ -18,6 +18,7 @@ STACKS = ("trainer-5", "trainer-4.54", "trainer-4.49", "trainer-4.46", "trainer-
           "unsloth-2026.10", "unsloth-2025.11", "axolotl-0.19", "llama-factory-0.9", "swift-4.6")
 PAIR_STACKS = ("trl-1.15", "trl-1.13", "trl-1.6", "trl-1.5")  # those whose steps on pairs are counted
 PLAUSIBLE_STACKS = tuple(name for name in STACKS if name.startswith(("tr", "unsloth", "axolotl", "llama", "swift")))
+WHOLE_MODEL = ("full", "pretraining")  # methods that train every weight
 OWN_CODE = tuple(name for name in STACKS if name.startswith(("litgpt", "torchtune")))  # stacks with model code and losses of their own
 YES_NO = ("true", "false")
 ACCOUNTINGS = ("step", "planning")
@@ -36,7 +37,7 @@ CHOICES = {
     "activation": ("fused", "gelu-new", "relu", "relu-squared"),
     "objective": ("sft", "dpo", "reward", "grpo", "ppo"),
     "reference": ("stack", "copy", "shared", "precomputed"),
-    "method": ("full", "lora", "qlora"),
+    "method": ("full", "lora", "qlora", "pretraining"),
     "quantization": ("nf4-double", "nf4", "int8", "gptq", "gptq-ungrouped", "awq"),
     "kbit_preparation": ("stack", "all", "norms", "none"),
     "base_precision": ("stack", "bf16", "fp32"),
@@ -231,8 +232,8 @@ def possible(chosen):
 
 def in_16_bits(chosen):
     """Whether the base model surely is in 16 bits, whatever the stack does."""
-    if chosen["method"] == "full":
-        return chosen["trainable_precision"] == "pure-bf16"
+    if chosen["method"] in WHOLE_MODEL:
+        return chosen["method"] == "full" and chosen["trainable_precision"] == "pure-bf16"
     return chosen["base_precision"] == "bf16" and (chosen["method"] == "lora" or chosen["kbit_preparation"] == "none")
 
 
@@ -240,6 +241,9 @@ def countable(chosen):
     """The same with what can be counted: without autocast no grouped heads in float32 for the efficient kernel; logits for an
     adapter on the head; another loss where a stack refuses Liger's; the stack's own where it has no other; and pairs as TRL's
     releases train on them."""
+    if chosen["method"] == "pretraining":
+        own = chosen["stack"] in OWN_CODE or chosen["stack"].startswith("unsloth")
+        chosen = {**chosen, "objective": "sft", "stack": "trainer-5" if own else chosen["stack"]}
     if chosen["objective"] in ("dpo", "reward"):
         chosen = with_pairs(chosen)
     if chosen.get("optimizer_step") == "in-backward":
@@ -255,7 +259,7 @@ def countable(chosen):
         return {**chosen, **own, "adapter_targets": targets}
     if chosen["loss"] == "split":
         chosen = {**chosen, "loss": "logits"}
-    if chosen["method"] != "full" and "lm_head" in chosen["adapter_targets"] and chosen["loss"] not in ("logits", "triton"):
+    if chosen["method"] not in WHOLE_MODEL and "lm_head" in chosen["adapter_targets"] and chosen["loss"] not in ("logits", "triton"):
         return divisible({**chosen, "loss": "logits"})
     if chosen["stack"] == "trl-1.15" and chosen["loss"] == "fused-linear":
         chosen = {**chosen, "loss": "tiled"}

@@ -151,10 +151,10 @@ def ledger(configurations):
     """Every term in bytes, the peak, the budget and the parameter counts: a dict of columns."""
     t = columns(configurations)
     dense, others, adapter_parameters = parameters(t)
-    full, qlora = t["method"] == "full", t["method"] == "qlora"
+    full, qlora = np.isin(t["method"].astype(str), ("full", "pretraining")), t["method"] == "qlora"
     total = dense + others
     trained = np.where(full, total, adapter_parameters)
-    mixed = t["trainable_precision"] == "mixed-bf16"
+    mixed = (t["trainable_precision"] == "mixed-bf16") | (t["method"] == "pretraining")
     checkpointed = t["checkpointing"] == "full"
     alpha, layers = t["activation_multiplier"], t["num_layers"]
 

@@ -51,9 +51,12 @@ def inputs(index):
 
 
 def holding(step, typed):
-    """The cases of a step that hold for a configuration. The formula knows two AdamWs and whether scores are stored."""
+    """The cases of a step that hold for a configuration. The formula knows two AdamWs, whether scores are stored, and
+    whether all weights are trained."""
     known = {"adamw-foreach": "adamw", "adamw-fused": "adamw", "adamw-fp32-states": "adamw", "efficient-repeated": "efficient"}
     typed = {name: known.get(text, text) for name, text in typed.items()}
+    if typed["method"] == "pretraining":
+        typed |= {"method": "full", "trainable_precision": "mixed-bf16"}
     return [case for case in step["case"] if all(typed[name] in allowed for name, allowed in case.get("when", {}).items())]
 
 

@@ -20,6 +20,7 @@ from vramplan.errors import NotExpressible
 from vramplan.link import MAX_QUERY, fitted, read_query, to_query
 from vramplan.settings import format_settings as as_strings, parse
 
+METHODS = ["full", "lora", "qlora", "pretraining"]
 every = configurations()
 near_the_budget = st.one_of(configurations(small=True), configurations(model="llama-3.2-1b", small=True))
 by_either = pytest.mark.parametrize("accounting", list(OPENINGS))
@@ -202,13 +203,13 @@ def counted(settings):
 @FEW
 def test_comparison_changes_only_the_method(typed):
     settings = parse(typed)
-    expected = [counted(settings.replace(method=method)) for method in ("full", "lora", "qlora")]
+    expected = [counted(settings.replace(method=method)) for method in METHODS]
     assert list(compare(settings)) == [one for one in expected if not isinstance(one, str)]
 
 
 @given(configurations("planning"))
-def test_the_planning_formula_compares_all_three_methods(typed):
-    assert [row.settings.method for row in compare(parse(typed))] == ["full", "lora", "qlora"]
+def test_the_planning_formula_compares_all_methods(typed):
+    assert [row.settings.method for row in compare(parse(typed))] == METHODS
 
 
 @given(every)

@@ -80,7 +80,7 @@ def choices(settings: Settings) -> dict[str, str]:
     """What the planning formula makes of the settings that choose between its forms."""
     decided = policy(settings)
     return {
-        "method": settings.method,
+        "method": "full" if settings.trains_base else settings.method,
         "adapter_targets": "all-linear" if set(ALL_LINEAR) <= set(settings.targets) else "attention",
         "trainable_precision": decided.trainable_precision,
         "optimizer": "adamw-8bit" if decided.optimizer == "adamw-8bit" else "adamw",

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from vramplan.errors import FieldError
 from vramplan.fields import FIELDS, MAX_LAYERS
-from vramplan.kinds import Choice, Field, Measured, Targets, WholeNumber
+from vramplan.kinds import WHOLE_MODEL, Choice, Field, Measured, Targets, WholeNumber
 from vramplan.limits import decimal_limits, limits
 from vramplan.measured_run.record import format_record, parse_record
 from vramplan.targets import named_parts, normal_text
@@ -180,7 +180,7 @@ def _contradictions(values: Mapping[str, Value]) -> list[FieldError]:
         message = f"{_label('broadcast_heads')} goes with one key/value head only; got “{values['num_kv_heads']}”. Enter 1, or choose No."
         errors["broadcast_heads"] = message
     errors |= _about_experts(values)
-    if values.get("plain_mlp") and values.get("adapter_targets") == "gate" and values.get("method") != "full":
+    if values.get("plain_mlp") and values.get("adapter_targets") == "gate" and values.get("method") not in WHOLE_MODEL:
         errors["adapter_targets"] = f"Adapter targets must be maps the model has; with {_label('plain_mlp')} there is no gate. Name another map."
     return [FieldError(name, message) for name, message in errors.items()]
 

@@ -44,7 +44,7 @@ COMMANDS = {
     "fit": "largest batch, longest sequence, single changes, smallest GPU class",
     "curve": "peak against sequence length",
     "gpus": "peak per GPU against the GPUs that divide its states, for every kind of sharding",
-    "compare": "the same run with full fine-tuning, LoRA and QLoRA",
+    "compare": "the same run with every training method",
     "timeline": "memory over a training step, drawn: what is alive at every layer, forward and backward",
     "link": "the link that opens this run in the page (with --link, at the same address)",
     "measured": "what was measured of a run, against its estimate: a paste, an out-of-memory message, a memory snapshot",

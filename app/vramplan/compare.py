@@ -9,7 +9,7 @@ from vramplan.stacks import stacks
 
 
 def compare(settings: Settings) -> tuple[Estimate, ...]:
-    """Estimates of full fine-tuning, LoRA and QLoRA with everything else held, in that order; those that can be counted."""
+    """Estimates under every training method with everything else held, in the order of the settings; those that can be counted."""
     methods = [option.value for option in BY_NAME["method"].kind.options]
     counted = (counted_or_why(settings.replace(method=method)) for method in methods)
     return tuple(each for each in counted if isinstance(each, Estimate))

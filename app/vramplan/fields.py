@@ -18,6 +18,7 @@ from vramplan.kinds import (
     WholeNumber,
     counting_steps,
     planning,
+    with_a_choice_of_precision,
     with_a_reference,
     with_adapters,
     with_cross_entropy,
@@ -261,6 +262,7 @@ FIELDS: tuple[Field, ...] = (
                 Option("full", "Full", "all weights"),
                 Option("lora", "LoRA", "adapters, 16-bit base"),
                 Option("qlora", "QLoRA", "adapters, quantised base"),
+                Option("pretraining", "Pre-training", "all weights, from scratch, in FP32"),
             )
         ),
         "Training method",
@@ -469,6 +471,10 @@ FIELDS: tuple[Field, ...] = (
         "Trainable precision",
         "Which copies exist of each trained weight and its gradient.",
         "advanced",
+        applies=with_a_choice_of_precision,
+        governed_by="method",
+        condition="not with method=pretraining",
+        kept=True,
     ),
     Field(
         "optimizer",

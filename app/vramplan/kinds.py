@@ -76,6 +76,11 @@ def with_adapters(values: Mapping[str, object]) -> bool:
     return values.get("method") in ("lora", "qlora")
 
 
+def with_a_choice_of_precision(values: Mapping[str, object]) -> bool:
+    """Applies unless the method decides which copies exist of a trained weight."""
+    return values.get("method") != "pretraining"
+
+
 def with_quantized_base(values: Mapping[str, object]) -> bool:
     """Applies when a quantised base is counted tensor by tensor."""
     return counting_steps(values) and values.get("method") == "qlora"
@@ -115,6 +120,9 @@ def with_named_card(values: Mapping[str, object]) -> bool:
     """Applies when the memory is what a driver reports for a card."""
     return values.get("gpu") in cards()
 
+
+WHOLE_MODEL = ("full", "pretraining")
+"""Methods that train every weight."""
 
 DIVIDING = ("zero1", "zero2", "zero3", "fsdp1", "fsdp2")
 """Kinds of sharding that divide something."""

@@ -132,11 +132,15 @@ def _decided(
 
 
 def policy(settings: Settings) -> Policy:
-    """The choices of one run."""
+    """The choices of one run. A model that starts from nothing is made in float32, and trained like any other in full.
+
+    Source: transformers 5.24.0, modeling_utils.py, _from_config (a configuration without a type gives torch's own).
+    """
+    from_scratch = settings.method == "pretraining"
     return _decided(
         settings.stack,
-        settings.method,
-        settings.trainable_precision,
+        "full" if from_scratch else settings.method,
+        "mixed-bf16" if from_scratch else settings.trainable_precision,
         settings.base_precision,
         settings.kbit_preparation,
         settings.loss,

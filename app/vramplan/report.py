@@ -290,7 +290,7 @@ def _component(name: str, label: str, amount: int, peak: int, parts: tuple[Compo
 
 
 def methods(estimate: Estimate) -> tuple[Change, ...]:
-    """The three training methods with everything else held."""
+    """Every training method with everything else held."""
     current = estimate.settings.method
     return tuple(
         _change(

@@ -11,7 +11,7 @@ from vramplan.catalogue import CUSTOM, DEFAULT_CONTEXT_BYTES, DIMENSIONS, TRAITS
 from vramplan.checks import MAX_TYPED_LENGTH, Checked, Value, check, converted_budget
 from vramplan.errors import SettingsError
 from vramplan.fields import BY_NAME, FIELDS
-from vramplan.kinds import with_divided_states
+from vramplan.kinds import WHOLE_MODEL, with_divided_states
 from vramplan.limits import max_sequence_length
 from vramplan.stacks import stacks
 from vramplan.targets import named_parts
@@ -197,7 +197,12 @@ class Settings:
     @property
     def trains_adapters(self) -> bool:
         """Whether low-rank adapters are trained instead of the base model."""
-        return self.method != "full"
+        return not self.trains_base
+
+    @property
+    def trains_base(self) -> bool:
+        """Whether every weight of the model is trained."""
+        return self.method in WHOLE_MODEL
 
     @property
     def trains_on_pairs(self) -> bool:

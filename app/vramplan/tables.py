@@ -144,7 +144,7 @@ def curve_table(estimate: Estimate, drawn: Curve, longest_fitting: int | None) -
 
 
 def compare_table(estimate: Estimate) -> str:
-    """Headline and the three methods."""
+    """Headline and every method."""
     rows = [("Method", "Peak GiB", "Against now", "Headroom", "", "")]
     rows += [
         (each.label, each.peak, each.difference, each.headroom, each.verdict, NOW if each.current else "")

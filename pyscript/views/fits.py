@@ -1,4 +1,4 @@
-"""What fits: the searches, the single changes and the three methods. Every row is a link that opens that run."""
+"""What fits: the searches, the single changes and the methods. Every row is a link that opens that run."""
 
 from vramplan.report import MAXIMA_NOTE, Answer, Change
 from pyscript.tree import Element, h

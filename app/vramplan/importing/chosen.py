@@ -23,7 +23,7 @@ def inventory_of(settings: Settings) -> Inventory:
 
 def trainable(found: Inventory, settings: Settings) -> int:
     """Parameters that the chosen method trains in a model."""
-    if settings.method == "full":
+    if settings.trains_base:
         return found.total
     wanted = set(settings.targets)
     everything = settings.adapter_targets == "all-linear"

@@ -114,7 +114,7 @@ def _adapter(
     found = read_adapter(config, modules)
     given: dict[str, str] = {}
     if found.texts and (not base or base.texts):
-        given = chosen | found.texts | ({"method": "lora"} if settings.method == "full" else {})
+        given = chosen | found.texts | ({"method": "lora"} if settings.trains_base else {})
     return Imported(
         kind=ADAPTER,
         label=f"LoRA adapter for {f'the {base.label} model' if base else settings.model_label}",

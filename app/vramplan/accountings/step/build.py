@@ -82,7 +82,7 @@ def structure(settings: Settings) -> Structure:
     offload = _offload(settings, chosen)
     run = Structure(
         shape=shape,
-        trains_base=settings.method == "full",
+        trains_base=settings.trains_base,
         **sizes,
         autocast=autocast,
         targets=targets,
@@ -94,7 +94,7 @@ def structure(settings: Settings) -> Structure:
         attention=_attention(settings, shape, chosen),
         masked=bool(shape.sliding_window) and settings.sequence_length > shape.sliding_window,
         one_row=settings.rows == 1,
-        sorts_embedding=settings.method == "full" and tokens > FEWEST_SORTED_TOKENS,
+        sorts_embedding=settings.trains_base and tokens > FEWEST_SORTED_TOKENS,
         checkpointing=settings.checkpointing != "none",
         reentrant=chosen.reentrant or bool(offload),
         offload=offload,
@@ -210,7 +210,7 @@ def _divided(settings: Settings, chosen: Policy, loaded: dict[str, int]) -> tupl
         return half, False, Sharding(*place, **half, loaded_size=checkpoint)
     if not chosen.autocast:
         return loaded, False, Sharding(*place, **loaded, loaded_size=checkpoint)
-    if settings.method == "full":
+    if settings.trains_base:
         return half, True, Sharding(*place, **dict.fromkeys(loaded, SINGLE), loaded_size=checkpoint)
     stays = settings.sharding == "fsdp2" and settings.method == "qlora"
     kept = loaded if stays else loaded | {"adapter_size": SINGLE}
@@ -257,7 +257,7 @@ def _must_train_on_pairs(settings: Settings, chosen: Policy) -> None:
     if settings.divides_states:
         label = _label("sharding", settings.sharding)
         raise NotExpressible("sharding", f"DPO and reward models are not counted under {label}; choose DDP, with a whole copy on every GPU.")
-    if chosen.reference == "shared" and settings.method == "full":
+    if chosen.reference == "shared" and settings.trains_base:
         raise NotExpressible("reference", "Full fine-tuning has no adapters to switch off; choose a second model or precomputed log-probabilities.")
     if settings.objective == "dpo" and settings.loss not in (AS_THE_STACK, stack["pair_loss"]):
         raise NotExpressible("loss", _other_loss(settings))
@@ -280,6 +280,8 @@ def _other_loss(settings: Settings) -> str:
 
 def _must_be_countable(settings: Settings, chosen: Policy) -> None:
     """Say which setting this accounting has no tensors for."""
+    if settings.method == "pretraining":
+        _must_start_from_nothing(settings, chosen)
     if settings.architecture.num_experts:
         _experts_must_be_countable(settings, chosen)
     if settings.trains_on_pairs:
@@ -312,6 +314,14 @@ def _must_be_countable(settings: Settings, chosen: Policy) -> None:
         raise NotExpressible("adapter_targets", "An adapter on lm_head needs the logits themselves; choose the loss “Logits kept”, or leave lm_head out.")
     if settings.divides_states:
         _must_divide(settings, chosen)
+
+
+def _must_start_from_nothing(settings: Settings, chosen: Policy) -> None:
+    """Say what does not train a model from scratch, or is not counted when it does."""
+    if settings.trains_on_pairs:
+        raise NotExpressible("objective", "A model is not trained from scratch on pairs; choose next-token training, or full fine-tuning.")
+    if chosen.model_code != TRANSFORMERS or chosen.adapter_kernel.startswith("unsloth"):
+        raise NotExpressible("stack", f"Pre-training is counted with Transformers’ own models, not as {stack_of(settings).label} does; choose another stack, or full fine-tuning.")
 
 
 def _must_divide(settings: Settings, chosen: Policy) -> None:
