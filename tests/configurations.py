@@ -11,7 +11,8 @@ from oracle import KINDS, MIXTURES, NORM_VECTORS, PRESETS, TRAITS
 GPU_CLASSES = (8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 141, 180, 192, 288)
 CARDS = ("rtx-4090", "rtx-3090", "rtx-5090", "rtx-4080", "rtx-4070", "rtx-3080-10gb", "rtx-3060-12gb", "rtx-4060-8gb", "rtx-a4000",
          "rtx-a5000", "rtx-a6000", "rtx-6000-ada", "t4", "v100-16gb", "v100-32gb", "a10", "a10g", "l4", "l40s", "a100-40gb",
-         "a100-80gb", "h100-80gb", "h200", "b200", "rtx-pro-6000-blackwell")
+         "a100-80gb", "h100-80gb", "h200", "b200", "rtx-pro-6000-blackwell",
+         "apple-16gb", "apple-32gb", "apple-64gb", "apple-96gb", "apple-128gb")
 STACKS = ("trainer-5", "trainer-4.54", "trainer-4.49", "trainer-4.46", "trainer-4.45", "trl-1.15", "trl-1.13", "trl-1.6", "trl-1.5", "trl-0.25",
           "loop", "fms-4.48", "fms-4.45", "fms-4.48-fast", "fms-4.45-fast", "litgpt-0.5", "litgpt-2024", "litgpt-2023",
           "torchtune-0.7", "torchtune-0.6", "torchtune-0.4",

@@ -28,7 +28,7 @@ def data(name):
 
 # Cards
 
-CARD_KEYS = {"label", "class", "source", "date"}
+CARD_KEYS = {"label", "source", "date"}
 CARD_TABLE = data("cards")
 
 
@@ -43,13 +43,22 @@ def test_a_card_has_one_total_and_says_where_its_context_was_seen(name):
     assert len(totals) == 1
     context = {"context_mib", "context_source"} & set(entry)
     assert len(context) in (0, 2)
-    assert set(entry) == CARD_KEYS | totals | context
+    kind = {"class", "unified_gib"} & set(entry)
+    assert len(kind) == 1
+    assert set(entry) == CARD_KEYS | kind | totals | context
 
 
 @pytest.mark.parametrize("name", CARDS)
 def test_a_driver_reports_somewhat_less_than_the_nominal_class(name):
-    nominal = gpu_classes()[CARD_TABLE[name]["class"]].budget_bytes
-    assert 0.88 * nominal < cards()[name].total_bytes < nominal
+    entry = CARD_TABLE[name]
+    nominal = gpu_classes()[entry["class"]].budget_bytes if "class" in entry else entry["unified_gib"] * GIB
+    assert (0.66 if cards()[name].unified else 0.88) * nominal < cards()[name].total_bytes < nominal
+
+
+def test_a_gpu_with_unified_memory_gets_a_share_of_it_and_has_no_context():
+    one = estimate(Settings(gpu="apple-64gb"))
+    assert cards()["apple-64gb"].unified and not cards()["t4"].unified
+    assert (one.budget_bytes, one.context_bytes) == (49_152 * MIB, 0)
 
 
 @pytest.mark.parametrize(

@@ -81,12 +81,13 @@ def gpu_classes() -> dict[str, GpuClass]:
 
 @dataclass(frozen=True)
 class Card:
-    """A card with the memory its driver reports, and what a CUDA context takes of it."""
+    """A card with the memory its driver reports, and what a CUDA context takes of it. unified: it shares the machine's memory."""
 
     name: str
     label: str
     total_bytes: int
     context_bytes: int
+    unified: bool
     source: str
 
 
@@ -99,6 +100,7 @@ def cards() -> dict[str, Card]:
             label=entry["label"],
             total_bytes=_total_bytes(entry),
             context_bytes=entry["context_mib"] * MIB if "context_mib" in entry else DEFAULT_CONTEXT_BYTES,
+            unified="unified_gib" in entry,
             source=entry["source"],
         )
         for name, entry in table("cards").items()

@@ -76,7 +76,7 @@ def _gpu_options() -> tuple[Option, ...]:
         Option(gpu.name, f"{gpu.capacity_gib} GiB", "e.g. " + ", ".join(gpu.cards)) for gpu in gpu_classes().values()
     )
     reported = (
-        Option(card.name, card.label, f"{gib_text(card.total_bytes)} GiB reported") for card in cards().values()
+        Option(card.name, card.label, f"{gib_text(card.total_bytes)} GiB {'lent to the GPU' if card.unified else 'reported'}") for card in cards().values()
     )
     return (*classes, *reported, Option(CUSTOM, "Custom budget"))
 

@@ -205,7 +205,9 @@ def option_groups(name: str) -> tuple[tuple[str, tuple[Option, ...]], ...]:
 def _gpu_group(option: Option) -> str:
     if option.value in gpu_classes():
         return "Memory class, as printed on the box"
-    return "Card, with the memory its driver reports" if option.value in cards() else ""
+    if option.value not in cards():
+        return ""
+    return "Unified memory, the share lent to its GPU" if cards()[option.value].unified else "Card, with the memory its driver reports"
 
 
 def _model_group(option: Option) -> str:
