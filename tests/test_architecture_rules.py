@@ -30,7 +30,7 @@ RUNGS = (
     {"accountings.step.kernels", "accountings.step.host"},
     {"accountings.step.operations", "accountings.step.layers"},
     {"accountings.step.fused_adapters", "accountings.step.confidence"},
-    {"accountings.step.experts"},
+    {"accountings.step.experts", "accountings.step.latent"},
     {"accountings.step.layer", "accountings.step.scores"},
     {"accountings.step.litgpt", "accountings.step.torchtune"},
     {"accountings.step.head", "accountings.step.state"},

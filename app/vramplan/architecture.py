@@ -51,6 +51,10 @@ class Architecture:
     of positions, in place of rotary ones. partial_rotary: rotary positions turn a part of each head. alibi: distances are
     added to attention's scores, in place of rotary positions. broadcast_heads: the only key and value head goes into attention
     as it is, for all query heads, which no fused kernel takes.
+
+    kv_lora_rank: keys and values come out of one narrow tensor of that width (multi-head latent attention), 0 where they do not.
+    q_lora_rank: queries do too, 0 where they are one map. qk_nope_head_dim, qk_rope_head_dim: values of a query or key head without
+    and with rotary positions, head_dim together; v_head_dim: those of a value head. rotary: how the rotary part is turned.
     """
 
     hidden_size: int
@@ -97,6 +101,12 @@ class Architecture:
     dense_layers: int = 0
     router: str = "softmax"
     adapters_skip_experts: bool = False
+    q_lora_rank: int = 0
+    kv_lora_rank: int = 0
+    qk_nope_head_dim: int = 0
+    qk_rope_head_dim: int = 0
+    v_head_dim: int = 0
+    rotary: str = "halves"
 
     @property
     def query_width(self) -> int:
@@ -107,6 +117,16 @@ class Architecture:
     def kv_width(self) -> int:
         """U: width of all key (or value) heads together."""
         return self.num_kv_heads * self.head_dim
+
+    @property
+    def value_dim(self) -> int:
+        """Width of one value head."""
+        return self.v_head_dim or self.head_dim
+
+    @property
+    def attended_width(self) -> int:
+        """Width of what all heads of attention give together."""
+        return self.num_attention_heads * self.value_dim
 
     @property
     def mlp_projections(self) -> int:

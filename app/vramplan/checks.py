@@ -13,6 +13,9 @@ from vramplan.measured_run.record import format_record, parse_record
 from vramplan.targets import named_parts, normal_text
 from vramplan.units import UNIT_LABELS, convert_amount, count_text, plain_decimal
 
+USUAL_ROTARY, USUAL_NORM = "halves", "rms"
+"""How rotary positions are turned, and the kind of norm, of a decoder like Llama."""
+
 MAX_TYPED_LENGTH = 128
 """Characters of one typed value that are read. A change of unit adds up to 21 decimals to a budget (2**30 = 10**9 · 2**21
 / 5**9), so any budget typed with fewer than 100 characters stays readable."""
@@ -180,6 +183,7 @@ def _contradictions(values: Mapping[str, Value]) -> list[FieldError]:
         message = f"{_label('broadcast_heads')} goes with one key/value head only; got “{values['num_kv_heads']}”. Enter 1, or choose No."
         errors["broadcast_heads"] = message
     errors |= _about_experts(values)
+    errors |= _about_latent_attention(values)
     if values.get("plain_mlp") and values.get("adapter_targets") == "gate" and values.get("method") not in WHOLE_MODEL:
         errors["adapter_targets"] = f"Adapter targets must be maps the model has; with {_label('plain_mlp')} there is no gate. Name another map."
     return [FieldError(name, message) for name, message in errors.items()]
@@ -212,6 +216,43 @@ def _about_experts(values: Mapping[str, Value]) -> dict[str, str]:
     for name in ("plain_mlp", "fused_projections", "fused_gate_up", "mlp_biases", "parallel_blocks"):
         if values.get(name):
             found["num_experts"] = f"{_label('num_experts')} and {_label(name)} are not counted together. Choose one of the two."
+    return found
+
+
+WITH_LATENT_ATTENTION = ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+"""Numbers that a decoder with latent attention has to have."""
+
+NOT_LATENT = (
+    "query_key_norms", "wide_query_key_norms", "query_biases", "output_biases", "mlp_biases", "fused_projections", "fused_gate_up", "plain_mlp",
+    "attention_softcap", "sliding_window", "parallel_blocks", "norms_after", "extra_norms", "learned_positions", "partial_rotary", "alibi",
+    "broadcast_heads", "embedding_norm", "residual_dropout", "embedding_dropout", "adapters_skip_experts",
+)
+"""Traits that no decoder with latent attention has been counted with."""
+
+
+def _about_latent_attention(values: Mapping[str, Value]) -> dict[str, str]:
+    """Complaints about attention whose keys and values come out of a narrow tensor."""
+    if "kv_lora_rank" not in values:
+        return {}
+    latent, found = _label("kv_lora_rank"), {}
+    if not values["kv_lora_rank"]:
+        given = [name for name in ("q_lora_rank", *WITH_LATENT_ATTENTION) if values.get(name)] + ["rotary"] * (values.get("rotary", USUAL_ROTARY) != USUAL_ROTARY)
+        return {name: f"{_label(name)} goes with {latent} only. Enter that rank, or clear this." for name in given}
+    for name in WITH_LATENT_ATTENTION:
+        if not values.get(name, 1):
+            found[name] = f"{_label(name)} must be at least 1 with {latent}; got “0”. Enter the model’s number."
+    if all(name in values for name in ("head_dim", "qk_nope_head_dim", "qk_rope_head_dim")):
+        whole = values["qk_nope_head_dim"] + values["qk_rope_head_dim"]
+        if values["head_dim"] != whole and whole:
+            found["head_dim"] = f"Head dimension must be {_label('qk_nope_head_dim')} and {_label('qk_rope_head_dim')} together, {count_text(whole)}; got “{values['head_dim']}”. Enter that sum."
+    heads, shared = values.get("num_attention_heads"), values.get("num_kv_heads")
+    if heads and shared and heads != shared and not heads % shared:
+        found["num_kv_heads"] = f"Key/value heads must be the {count_text(heads)} attention heads with {latent}; got “{shared}”. Enter {count_text(heads)}."
+    if values.get("norm", USUAL_NORM) != USUAL_NORM:
+        found["norm"] = f"{_label('norm')} must be RMSNorm with {latent}. Choose that."
+    for name in NOT_LATENT:
+        if values.get(name):
+            found["kv_lora_rank"] = f"{latent} and {_label(name)} are not counted together. Choose one of the two."
     return found
 
 

@@ -43,6 +43,8 @@ MAX_EXPERTS = 4_096
 """Most experts of one layer."""
 
 MAX_INTERMEDIATE = 1_048_576
+MAX_HEAD_DIM = 4_096
+MAX_LATENT_RANK = 1_048_576
 """Widest MLP or expert."""
 
 MAX_LEARNED_POSITIONS = 1_048_576
@@ -122,6 +124,17 @@ ROUTERS = Choice(
     (
         Option("softmax", "Softmax", "as in Qwen3 and OLMoE"),
         Option("softmax-float32", "Softmax, weights in FP32", "as in Mixtral"),
+        Option("softmax-scaled", "Softmax, scaled", "map in FP32, as in DeepSeek-V2-Lite"),
+        Option("softmax-grouped", "Softmax in groups", "map in FP32, as in DeepSeek-V2"),
+        Option("sigmoid-grouped", "Sigmoid with a selection bias", "map in FP32, as in DeepSeek-V3"),
+    )
+)
+
+ROTATIONS = Choice(
+    (
+        Option("halves", "Halves of a head", "as in Llama and MiniCPM3"),
+        Option("pairs", "Pairs of values", "rope_interleave, as in DeepSeek-V3"),
+        Option("complex", "Complex numbers", "as in DeepSeek-V2"),
     )
 )
 
@@ -153,7 +166,7 @@ FIELDS: tuple[Field, ...] = (
     _dimension("num_layers", MAX_LAYERS, "Layers", "Decoder blocks: num_hidden_layers."),
     _dimension("num_attention_heads", 4_096, "Attention heads", "Query heads: num_attention_heads."),
     _dimension("num_kv_heads", 4_096, "Key/value heads", "num_key_value_heads; must divide the attention heads."),
-    _dimension("head_dim", 4_096, "Head dimension", "Width of one head; not always hidden size ÷ heads."),
+    _dimension("head_dim", MAX_HEAD_DIM, "Head dimension", "Width of one head; not always hidden size ÷ heads."),
     _dimension("intermediate_size", MAX_INTERMEDIATE, "Intermediate size", "Inner width of the MLP: intermediate_size."),
     _dimension("vocab_size", 4_194_304, "Vocabulary size", "Rows of the embedding table: vocab_size."),
     Field(
@@ -223,6 +236,18 @@ FIELDS: tuple[Field, ...] = (
     _trait("dense_layers", "Dense first layers", "Layers before the first with experts: first_k_dense_replace.", WholeNumber(0, MAX_LAYERS - 1, "layers")),
     _trait("router", "Router", "How the weights of a token’s experts come about.", ROUTERS),
     _trait("adapters_skip_experts", "Adapters leave experts out", "Those on gate, up and down go to shared experts and dense layers: PEFT with Qwen1.5-MoE."),
+    _trait(
+        "q_lora_rank", "Rank of the queries", "Width of what queries come out of under latent attention (MLA): q_lora_rank; 0 for one map.",
+        WholeNumber(0, MAX_LATENT_RANK),
+    ),
+    _trait(
+        "kv_lora_rank", "Rank of keys and values", "Width of what both come out of under latent attention (MLA): kv_lora_rank; 0 without it.",
+        WholeNumber(0, MAX_LATENT_RANK),
+    ),
+    _trait("qk_nope_head_dim", "Head without rotary positions", "Values of a query or key head that are not turned: qk_nope_head_dim.", WholeNumber(0, MAX_HEAD_DIM)),
+    _trait("qk_rope_head_dim", "Head with rotary positions", "Values of a query or key head that are turned: qk_rope_head_dim.", WholeNumber(0, MAX_HEAD_DIM)),
+    _trait("v_head_dim", "Value head", "Width of one value head under latent attention: v_head_dim.", WholeNumber(0, MAX_HEAD_DIM)),
+    _trait("rotary", "Rotary positions", "How latent attention turns its rotary part.", ROTATIONS),
     _step_field(
         "objective",
         Choice(

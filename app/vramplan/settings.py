@@ -14,7 +14,7 @@ from vramplan.fields import BY_NAME, FIELDS
 from vramplan.kinds import WHOLE_MODEL, with_divided_states
 from vramplan.limits import max_sequence_length
 from vramplan.stacks import stacks
-from vramplan.targets import named_parts
+from vramplan.targets import attention_maps, named_parts
 
 
 TOO_LARGE = 10**MAX_TYPED_LENGTH
@@ -89,6 +89,12 @@ class Settings:
     dense_layers: int | None = None
     router: str | None = None
     adapters_skip_experts: bool | None = None
+    q_lora_rank: int | None = None
+    kv_lora_rank: int | None = None
+    qk_nope_head_dim: int | None = None
+    qk_rope_head_dim: int | None = None
+    v_head_dim: int | None = None
+    rotary: str | None = None
     objective: str | None = None
     reference: str | None = None
     method: str | None = None
@@ -187,7 +193,8 @@ class Settings:
     @property
     def targets(self) -> tuple[str, ...]:
         """The linear maps that get an adapter."""
-        return named_parts(self.adapter_targets)
+        shape = self.architecture
+        return named_parts(self.adapter_targets, attention_maps(q_lora_rank=shape.q_lora_rank, kv_lora_rank=shape.kv_lora_rank))
 
     @property
     def max_sequence_length(self) -> int:

@@ -3,20 +3,37 @@
 ATTENTION = ("q", "k", "v", "o")
 """Projections of attention, in the order in which a layer runs them."""
 
-ALL_LINEAR = (*ATTENTION, "gate", "up", "down")
+LATENT = ("q_a", "q_b", "kv_a", "kv_b")
+"""Maps of latent attention (MLA): into the narrow tensor of the queries and out of it, and the same for keys and values."""
+
+MLP = ("gate", "up", "down")
+"""Maps of a gated MLP."""
+
+ALL_LINEAR = (*ATTENTION, *MLP)
 """Every linear map of a layer: what PEFT's "all-linear" selects. Source: peft 0.21.2, tuners/tuners_utils.py."""
 
-EVERYTHING = (*ALL_LINEAR, "lm_head", "embed")
+EVERYTHING = ("q", *LATENT, "k", "v", "o", *MLP, "lm_head", "embed")
 """Everything that can be named: also the output head and the embedding."""
 
 NAMED = {"attention": ATTENTION, "all-linear": ALL_LINEAR}
 """Sets that have a name of their own."""
 
 
-def named_parts(text: str) -> tuple[str, ...]:
-    """The projections a text names, in the order of EVERYTHING; empty if it names anything else, or one twice."""
+def attention_maps(*, q_lora_rank: int, kv_lora_rank: int) -> tuple[str, ...]:
+    """The linear maps of a model's attention, in order: with a rank, those of latent attention.
+
+    Source: transformers 5.24.0, models/deepseek_v3/modeling_deepseek_v3.py, DeepseekV3Attention.
+    """
+    if not kv_lora_rank:
+        return ATTENTION
+    return (*LATENT, "o") if q_lora_rank else ("q", *LATENT[2:], "o")
+
+
+def named_parts(text: str, attention: tuple[str, ...] = ATTENTION) -> tuple[str, ...]:
+    """The projections a text names, in the order of EVERYTHING; empty if it names anything else, or one twice. `attention`: the maps
+    of the model's attention, which the names of sets stand for."""
     if text in NAMED:
-        return NAMED[text]
+        return (*attention, *(part for part in NAMED[text] if part not in ATTENTION))
     parts = [part.strip() for part in text.split(",")]
     if len(set(parts)) < len(parts) or not set(parts) <= set(EVERYTHING):
         return ()

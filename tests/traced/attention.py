@@ -2,7 +2,7 @@
 
 Source: torch 2.13.0, aten/src/ATen/native/transformers/attention.cpp, scaled_dot_product_attention: `flash` and
 `expanded` (memory-efficient) call one operation each. aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: a mask or
-fp32 inputs rule flash out, grouped heads (enable_gqa) rule memory-efficient out, heads that are broadcast without being
+fp32 inputs rule flash out, as do value heads of another width than query heads (check_head_dim_size_flash), grouped heads (enable_gqa) rule memory-efficient out, heads that are broadcast without being
 called grouped (Falcon's one key head) rule both out, and the math kernel with all its S x S tensors is left. Under autocast the inputs are cast to bf16 (aten/src/ATen/autocast_mode.h,
 AT_FORALL_LOWER_PRECISION_FP).
 """
@@ -40,7 +40,8 @@ def scaled_dot_product_attention(
     broadcast = key.shape[1] != query.shape[1] and not enable_gqa
     if broadcast:
         return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)[0]
-    if scaled_dot_product_attention.kernel == "flash" and half and attn_mask is None:
+    one_width = query.shape[-1] == value.shape[-1]
+    if scaled_dot_product_attention.kernel == "flash" and half and one_width and attn_mask is None:
         return aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, False, scale=scale)[0]
     if enable_gqa:
         return aten._scaled_dot_product_attention_math(

@@ -180,23 +180,52 @@ def large() -> Iterator[Configuration]:
         yield identify(**FULL | FUSED_LOSS | place, optimizer="paged-adamw-8bit", micro_batch=4)
 
 
+def attention_maps(model: str) -> str:
+    """The linear maps of a model's attention."""
+    options = SHAPES[model].get("options", {})
+    if "kv_lora_rank" not in options:
+        return ATTENTION
+    return "q,kv_a,kv_b,o" if options["q_lora_rank"] == "none" else "q_a,q_b,kv_a,kv_b,o"
+
+
 def families() -> Iterator[Configuration]:
     """Decoders of other kinds than Llama's: every method with and without checkpointing, and one row whose peak is a layer."""
     for model, checkpointing in product((*OTHER_KINDS, "granite-3-2b"), CHECKPOINTING):
         kernel = {"attention": "eager", "sequence_length": 512} if model in WRITES_SCORES_OUT else {"sequence_length": 1024}
         place = {"model": model, "micro_batch": 2} | kernel | checkpointing
+        attention = attention_maps(model)
         yield identify(**FULL | place)
         yield identify(**MIXED | place)
-        yield identify(**LORA | place, targets=ALL_LINEAR)
+        yield identify(**LORA | place, targets=f"{attention},{MLP}")
         if model not in KEEPS_ITS_LINEAR_LAYERS:
-            yield identify(**QLORA | place, targets=ALL_LINEAR)
-        yield identify(**LORA | FUSED_LOSS | place, targets=ATTENTION)
+            yield identify(**QLORA | place, targets=f"{attention},{MLP}")
+        yield identify(**LORA | FUSED_LOSS | place, targets=attention)
     for model in ("pythia-410m", "phi-1.5", "stablelm-2-1.6b", "olmo2-1b"):
         place = {"model": model, "sequence_length": 512}
         yield identify(**LORA | FUSED_LOSS | place, targets=ALL_LINEAR, attention="eager", checkpointing="none")
         yield identify(**FULL | FUSED_LOSS | place, autocast="none", checkpointing="none", micro_batch=2)
         yield identify(**QLORA | {"kbit_preparation": "none"} | place, targets="up,down", micro_batch=4)
         yield identify(**FULL | place, gradient_accumulation_steps=4, optimizer="adamw-8bit", micro_batch=2)
+
+
+def latent_attentions() -> Iterator[Configuration]:
+    """Attention through narrow maps under other kernels, types, lengths, targets and objectives than each kind of decoder has."""
+    for model in ("deepseek-v2-lite", "minicpm3-4b"):
+        place = {"model": model, "sequence_length": 512, "targets": attention_maps(model)} | FUSED_LOSS
+        for checkpointing in CHECKPOINTING:
+            yield identify(**LORA | place | checkpointing, attention="eager")
+            yield identify(**QLORA | place | checkpointing | {"quantization": "int8", "sequence_length": 2048})
+        yield identify(**LORA | place | {"lora_dropout": 0.05, "sequence_length": 4096}, checkpointing="none")
+        yield identify(**TRL_QLORA | place, checkpointing="none", micro_batch=4)
+    for model in ("deepseek-v2-lite", "minicpm3-4b", "glm-4.7-flash"):
+        place = {"model": model, "sequence_length": 512, "micro_batch": 2} | FUSED_LOSS
+        yield identify(**FULL | place, autocast="none", checkpointing="none")
+        yield identify(**FULL | place, attention="eager", checkpointing="none")
+        yield identify(**MIXED | place | {"sequence_length": 2048}, attention="expanded", checkpointing="none")
+    for checkpointing in CHECKPOINTING:
+        place = {"model": "minicpm3-4b", "sequence_length": 1024, "objective": "dpo", "loss": "tiled"} | checkpointing
+        yield identify(**LORA | place, targets=attention_maps("minicpm3-4b"), reference="shared")
+        yield identify(**FULL | place, reference="copy")
 
 
 def preferences() -> Iterator[Configuration]:
@@ -299,7 +328,7 @@ def row_losses() -> Iterator[Configuration]:
 
 GROUPS = (
     core, models, sizes, ranks, targets, dropouts, optimizers, losses, attentions, precisions, accumulations, large,
-    families, preferences, rewards, liger, unsloth, axolotl,
+    families, latent_attentions, preferences, rewards, liger, unsloth, axolotl,
     forms_of_checkpointing, row_losses,
 )  # fmt: skip
 

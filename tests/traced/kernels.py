@@ -71,17 +71,24 @@ def flash_attention_backward(gradient, query, key, *rest, **options) -> int:
     return accumulator + row_sums + expanded
 
 
-def efficient_attention_backward(gradient, query, key, *rest, **options) -> int:
-    """fp32 query gradient in the kernel's workspace and row sums (and key, value ones where head_dim > 128).
+def efficient_attention_backward(gradient, query, key, value, *rest, **options) -> int:
+    """fp32 query gradient in the kernel's workspace and row sums; where heads are wider than 128, also the key and value
+    gradients of the blocks of keys that are in work at once.
 
-    Source: torch, aten/src/ATen/native/transformers/cuda/attention_backward.cu, _efficient_attention_backward (delta,
-    workspace) and mem_eff_attention/kernel_backward.h, workspace_size (kNeedsAccumGradQ; K and V only if not
-    kOutputInRF, that is head_dim above 128).
+    Shapes: (B, A, S, head_dim) in whole blocks of rows and columns, 16 bytes more for each; (B, A, S). Of keys: 64 rows of both widths,
+    rounded to 128, for each of 200 // (B A) parts. Source: torch, aten/src/ATen/native/transformers/cuda/
+    attention_backward.cu, _efficient_attention_backward (delta, num_splits_key, workspace), mem_eff_attention/kernel_backward.h,
+    workspace_size, and mem_eff_attention/kernels/cutlassB.h, dispatch_cutlassB_bf16_sm80 (rows and columns of a block).
     """
     batch, heads, length, head_dim = query.shape
-    accumulators = 1 if head_dim <= 128 else 3
-    accumulator = batch * heads * align(length, 64) * align(head_dim, 64) * FLOAT32_BYTES * accumulators
-    return accumulator + batch * heads * length * FLOAT32_BYTES
+    widest = max(head_dim, value.shape[-1])
+    rows, columns = (64, 64) if widest <= 64 else (128, 128) if widest <= 128 else (128, 64)
+    blocks = ceil_div(length, rows) * ceil_div(head_dim, columns)
+    elements = blocks * (rows * columns + 4)
+    if widest > 128:
+        parts = max(1, min(ceil_div(key.shape[2], columns), 200 // (batch * heads)))
+        elements += parts * columns * (align(head_dim, rows) + align(value.shape[-1], rows))
+    return batch * heads * (align(elements, 4) + length) * FLOAT32_BYTES
 
 
 def embedding_backward(gradient, indices, num_weights, *rest, **options) -> int:

@@ -12,6 +12,7 @@ from .quantized import prepare, quantise
 MODULES = {
     "q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "o_proj", "gate": "gate_proj", "up": "up_proj",
     "down": "down_proj", "lm_head": "lm_head", "embed": "embed_tokens",
+    "q_a": "q_a_proj", "q_b": "q_b_proj", "kv_a": "kv_a_proj_with_mqa", "kv_b": "kv_b_proj",
 }  # fmt: skip
 ONE_QKV = dict.fromkeys(("q", "k", "v"), "query_key_value")
 GATE_AND_UP = dict.fromkeys(("gate", "up"), "gate_up_proj")

@@ -33,7 +33,7 @@ def config_options(shape: dict) -> dict:
         "sliding_window": shape.get("sliding_window"),
         "pad_token_id": None,
     }
-    options |= trait_options(shape) | shape.get("options", {})
+    options |= trait_options(shape) | {name: None if value == "none" else value for name, value in shape.get("options", {}).items()}
     return {name: value for name, value in options.items() if name not in shape.get("derived", ())}
 
 

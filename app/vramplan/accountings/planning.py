@@ -231,6 +231,8 @@ def _must_be_countable(settings: Settings) -> None:
     chosen = policy(settings)
     if settings.architecture.num_experts:
         raise NotExpressible("model", "The planning formula counts one MLP in every layer, no experts. Choose the accounting “Training step”.")
+    if settings.architecture.kv_lora_rank:
+        raise NotExpressible("model", "The planning formula counts four maps of attention, no latent attention (MLA). Choose the accounting “Training step”.")
     if settings.sharding in DIVIDING:
         raise NotExpressible("sharding", f"The planning formula divides nothing between GPUs, as {_label('sharding', settings.sharding)} does.")
     if settings.trains_adapters and set(settings.targets) not in COUNTED_TARGETS:

@@ -14,7 +14,7 @@ from vramplan.importing.inventory import LINEAR, OTHER, Inventory, Module, concr
 from vramplan.importing.patterns import Pattern, Work
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.values import absent, shown, typed
-from vramplan.targets import ALL_LINEAR, ATTENTION, EVERYTHING
+from vramplan.targets import EVERYTHING, NAMED, attention_maps, named_parts
 
 EVERY_LINEAR = "all-linear"
 """The word for every linear map but the head, in any case of letters."""
@@ -247,13 +247,17 @@ def _targets_shown(config: Mapping[str, object]) -> str:
     return quoted(targets) if isinstance(targets, str) else quoted(", ".join(map(str, targets or ())))
 
 
+ATTENTIONS = tuple(attention_maps(q_lora_rank=rank, kv_lora_rank=latent) for rank, latent in ((0, 0), (0, 1), (1, 1)))
+"""The maps of every kind of attention."""
+
+
 def _texts(config: Mapping[str, object], ranks: set[int], rank: int, adapted: Iterable[tuple[str, Module]]) -> dict[str, str]:
     """The adapter as settings, as far as they can say it; nothing where no target has a name there."""
     roles = {role for _, module in adapted for role in module.role.split()}
     parts = tuple(part for part in EVERYTHING if part in roles)
     if not parts:
         return {}
-    named = {ATTENTION: "attention", ALL_LINEAR: "all-linear"}.get(parts, ",".join(parts))
+    named = next((name for name in NAMED for attention in ATTENTIONS if named_parts(name, attention) == parts), ",".join(parts))
     return {"rank": str(ranks.pop() if len(ranks) == 1 else rank), "adapter_targets": named} | _dropout(config)
 
 

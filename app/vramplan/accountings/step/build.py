@@ -13,6 +13,7 @@ from vramplan.fields import BY_NAME
 from vramplan.policy import AS_THE_STACK, Policy, policy, stack_of
 from vramplan.settings import Settings
 from vramplan.stacks import stacks
+from vramplan.targets import ATTENTION, LATENT, NAMED, attention_maps
 from vramplan.units import MIB
 
 RMS_NORMS = ("rms", "rms-cast")
@@ -77,6 +78,7 @@ def structure(settings: Settings) -> Structure:
         loss = f"{loss}-{COMPILED}"
     _must_be_countable(settings, chosen)
     targets, on_experts = _targets(settings)
+    attention = _attention(settings, shape, chosen)
     fusible = shape.norm in RMS_NORMS
     tokens = settings.rows * settings.sequence_length
     offload = _offload(settings, chosen)
@@ -91,9 +93,10 @@ def structure(settings: Settings) -> Structure:
         dropout=settings.trains_adapters and settings.lora_dropout > 0 and not pairs,
         quantization=settings.quantization if prepared else "",
         compute_is_fp16=settings.half_precision == "fp16",
-        attention=_attention(settings, shape, chosen),
+        attention=attention,
         masked=bool(shape.sliding_window) and settings.sequence_length > shape.sliding_window,
         one_row=settings.rows == 1,
+        key_blocks=_key_blocks(settings, shape, attention),
         sorts_embedding=settings.trains_base and tokens > FEWEST_SORTED_TOKENS,
         checkpointing=settings.checkpointing != "none",
         reentrant=chosen.reentrant or bool(offload),
@@ -284,6 +287,9 @@ def _must_be_countable(settings: Settings, chosen: Policy) -> None:
         _must_start_from_nothing(settings, chosen)
     if settings.architecture.num_experts:
         _experts_must_be_countable(settings, chosen)
+    _targets_must_be_there(settings)
+    if settings.architecture.kv_lora_rank:
+        _latent_attention_must_be_countable(settings, chosen)
     if settings.trains_on_pairs:
         _must_train_on_pairs(settings, chosen)
     if chosen.loss == "fused-linear" and "fused_linear_refused" in stack_of(settings).facts and stack_of(settings)["fused_linear_refused"]:
@@ -362,6 +368,29 @@ def _experts_must_be_countable(settings: Settings, chosen: Policy) -> None:
         raise NotExpressible("quantization", "Files quantised by GPTQ or AWQ are not counted for models with experts; choose NF4 or LLM.int8().")
 
 
+def _latent_attention_must_be_countable(settings: Settings, chosen: Policy) -> None:
+    """Say what is not counted together with latent attention."""
+    others = chosen.model_code != TRANSFORMERS or chosen.adapter_kernel != "peft"
+    if stack_of(settings)["experts"] != "grouped" or others:
+        raise NotExpressible("stack", f"Latent attention (MLA) is counted as transformers 5 runs it, not as {stack_of(settings).label} does; choose another stack.")
+    if settings.divides_states:
+        raise NotExpressible("sharding", f"Latent attention (MLA) is not counted where GPUs divide the states, as {_label('sharding', settings.sharding)} does; choose DDP, or none.")
+    if chosen.norm_kernel != "transformers" or chosen.mlp_kernel != "transformers":
+        raise NotExpressible("layer_kernels", "Liger’s kernels for latent attention (MLA) are not counted; choose the model’s own layers.")
+    if settings.objective == "reward":
+        raise NotExpressible("objective", "Reward models are not counted with latent attention (MLA); choose another objective.")
+
+
+def _targets_must_be_there(settings: Settings) -> None:
+    """Say which adapted map of attention the model does not have."""
+    shape = settings.architecture
+    if not settings.trains_adapters or settings.adapter_targets in NAMED:
+        return
+    has = attention_maps(q_lora_rank=shape.q_lora_rank, kv_lora_rank=shape.kv_lora_rank)
+    if missing := [name for name in settings.targets if name in (*ATTENTION, *LATENT) and name not in has]:
+        raise NotExpressible("adapter_targets", f"The model’s attention has the maps {', '.join(has)}, no {missing[0]}; name those, or choose “Attention only”.")
+
+
 NO_EXPERTS_IN = ("gptq", "gptq-ungrouped", "awq")
 """Quantisations whose files quantise experts too, one by one."""
 
@@ -389,7 +418,7 @@ def _targets(settings: Settings) -> tuple[frozenset[str], frozenset[str]]:
 
 def _attention(settings: Settings, shape: Architecture, chosen: Policy) -> str:
     """The kernel a run ends up with. Without autocast, float32 queries rule out FlashAttention, and grouped heads the
-    memory-efficient kernel, so that PyTorch's own is left. Scores that distances are added to are always written out.
+    memory-efficient kernel, so that PyTorch's own is left; value heads of another width than query heads rule out FlashAttention. Scores that distances are added to are always written out.
 
     Source: torch 2.13.0, ATen/native/transformers/cuda/sdp_utils.cpp, use_flash_attention, use_mem_efficient_attention;
     transformers 5.24.0, models/bloom/modeling_bloom.py, BloomAttention; litgpt 0.5.13, model.py, CausalSelfAttention (soft-cap).
@@ -402,8 +431,25 @@ def _attention(settings: Settings, shape: Architecture, chosen: Policy) -> str:
         return MATH
     if settings.attention_kernel != "efficient":
         return settings.attention_kernel
+    if shape.value_dim != shape.head_dim:
+        return "efficient-repeated"
     if chosen.repeats_heads:
         return "efficient-repeated"
     in_float32 = chosen.base_precision == "fp32" or (settings.method == "qlora" and chosen.kbit_preparation != "none")
     grouped = shape.num_kv_heads != shape.num_attention_heads
     return MATH if in_float32 and grouped and not chosen.autocast else "efficient"
+
+
+KEY_PARTS, ROWS_OF_KEYS, WIDEST_IN_REGISTERS = 200, 64, 128
+"""Parts that all heads' keys are worked on in at most, keys of a block, and widest head whose gradients need no room of their own in the
+memory-efficient kernel. Source: torch 2.13.0, ATen/native/transformers/cuda/attention_backward.cu, _efficient_attention_backward
+(num_splits_key); mem_eff_attention/kernel_backward.h (kOutputInRF)."""
+
+
+def _key_blocks(settings: Settings, shape: Architecture, attention: str) -> int:
+    """Blocks of keys whose gradients the memory-efficient kernel adds up at once; counted for latent attention, which it usually takes."""
+    if not shape.kv_lora_rank or attention != "efficient-repeated" or max(shape.head_dim, shape.value_dim) <= WIDEST_IN_REGISTERS:
+        return 0
+    heads = settings.rows * shape.num_attention_heads
+    parts = min(-(-settings.sequence_length // ROWS_OF_KEYS), KEY_PARTS // heads)
+    return heads * max(parts, 1)

@@ -5,7 +5,7 @@ not depend on that. Source: transformers 5.24.0, integrations/moe.py, grouped_mm
 runs on GPUs from Ampere on.
 """
 
-from vramplan.accountings.step.operations import INDEX_SIZE, activate, add, cast, linear, multiply
+from vramplan.accountings.step.operations import INDEX_SIZE, MASK_SIZE, activate, add, cast, linear, multiply, scale
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.accountings.step.tape import FIXED, TOKENS, Tape, Tensor
 
@@ -33,6 +33,8 @@ def _routing_weights(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     Source: transformers 5.24.0, models/qwen3_moe/modeling_qwen3_moe.py, Qwen3MoeTopKRouter; models/mixtral, MixtralTopKRouter,
     whose weights stay float32.
     """
+    if run.shape.router in IN_FLOAT32:
+        return _in_order(tape, run, _weights_in_float32(tape, run, x))
     experts, chosen = run.shape.num_experts, run.shape.experts_per_token
     logits = linear(tape, run, x, (x.width, experts), "router", weight_size=run.embedding_size, trained=run.trains_base)
     size = logits.itemsize
@@ -42,9 +44,45 @@ def _routing_weights(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     weights = tape.add("topk", (probabilities,), Tensor("routing weights", chosen, SINGLE), saves=(Tensor("chosen experts", chosen, INDEX_SIZE),))
     divided = Tensor("routing weights, summing to one", chosen, SINGLE)
     tape.add("division", (weights,), divided, saves=(weights, Tensor("sum of the routing weights", 1, SINGLE)))
-    weights = divided if run.shape.router == "softmax-float32" else cast(tape, divided, size, "routing weights")
-    order = Tensor("order of the routed tokens", chosen, INDEX_SIZE)
-    return tape.add("route weights", (weights,), Tensor("routing weights in order", chosen, weights.itemsize), saves=(order,))
+    return _in_order(tape, run, divided if run.shape.router == "softmax-float32" else cast(tape, divided, size, "routing weights"))
+
+
+def _in_order(tape: Tape, run: Structure, weights: Tensor) -> Tensor:
+    """Weights in the order of the routed tokens. Source: transformers 5.24.0, integrations/moe.py, grouped_mm_experts_forward."""
+    order = Tensor("order of the routed tokens", run.shape.experts_per_token, INDEX_SIZE)
+    return tape.add("route weights", (weights,), Tensor("routing weights in order", weights.width, weights.itemsize), saves=(order,))
+
+
+def _weights_in_float32(tape: Tape, run: Structure, x: Tensor) -> Tensor:
+    """Weights of a token's experts by a router whose map is kept in float32 whatever the model's type: a softmax, from which groups of
+    experts may be masked out, or a sigmoid, of which those of the chosen ones are divided by their sum; then times a number.
+
+    Source: transformers 5.24.0, models/deepseek_v2/modeling_deepseek_v2.py, DeepseekV2TopkRouter; models/deepseek_v3/
+    modeling_deepseek_v3.py, DeepseekV3TopkRouter: what is only there for the choice is gone when it is made.
+    """
+    experts, chosen = run.shape.num_experts, run.shape.experts_per_token
+    x32 = cast(tape, x, SINGLE, "router: input in float32")
+    logits = linear(tape, run, x32, (x.width, experts), "router", weight_size=SINGLE, trained=run.trains_base)
+    indices = Tensor("chosen experts", chosen, INDEX_SIZE)
+    if run.shape.router == "sigmoid-grouped":
+        scores = Tensor("routing scores", experts, logits.itemsize)
+        tape.add("sigmoid", (logits,), scores, saves=(scores,), reads=(x32,))
+        weights = tape.add("gather", (scores,), Tensor("routing weights", chosen, scores.itemsize), saves=(indices,))
+        divided = Tensor("routing weights, summing to one", chosen, weights.itemsize)
+        weights = tape.add("division", (weights,), divided, saves=(weights, Tensor("sum of the routing weights", 1, weights.itemsize)))
+        return scale(tape, weights, "routing weights, scaled")
+    logits = cast(tape, logits, SINGLE, "router logits in float32")
+    scores = Tensor("routing probabilities", experts, SINGLE)
+    tape.add("softmax", (logits,), scores, saves=(scores,), reads=(x32,))
+    if run.shape.router == "softmax-grouped":
+        masked = Tensor("routing probabilities of the chosen groups", experts, SINGLE)
+        scores = tape.add("mask groups", (scores,), masked, saves=(Tensor("groups left out", experts, MASK_SIZE),))
+    weights = tape.add("topk", (scores,), Tensor("routing weights", chosen, SINGLE), saves=(indices,))
+    return scale(tape, weights, "routing weights, scaled")
+
+
+IN_FLOAT32 = ("softmax-scaled", "softmax-grouped", "sigmoid-grouped")
+"""Routers whose map is kept in float32. Source: transformers 5.24.0, models/deepseek_v3, _keep_in_fp32_modules_strict."""
 
 
 def _grouped(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
@@ -85,8 +123,21 @@ def _weighted_sum(tape: Tape, run: Structure, made: Tensor, weights: Tensor, x: 
     """What the experts made, weighted, put back in the order of the tokens and added up for each of them."""
     wide = max(made.itemsize, weights.itemsize)
     weighted = Tensor("experts: weighted output", made.width, wide)
-    tape.add("weigh", (made, weights), weighted, saves=(made, weights), scratch=((TOKENS, made.width * wide),))
+    tape.add("weigh", (made, weights), weighted, saves=(made, weights), scratch=_products(run, made, wide))
     ordered = Tensor("experts: output in order", made.width, wide)
     tape.add("order back", (weighted,), ordered, saves=(Tensor("places of the output", run.shape.experts_per_token, INDEX_SIZE),))
     total = tape.add("sum over experts", (ordered,), Tensor("experts: sum", x.width, wide), reads=held)
     return cast(tape, total, x.itemsize, "experts: output")
+
+
+def _products(run: Structure, made: Tensor, wide: int) -> tuple[tuple[int, int], ...]:
+    """What weighing holds in its backward: the products for the weights, before they are added up; and where the weights have the wider
+    type, the gradient of what the experts made in that type, beside what was saved unless a checkpoint has handed that over by then.
+
+    Source: torch 2.13.0, MulBackward0; csrc/autograd/engine.cpp, validate_outputs; utils/checkpoint.py, unpack_hook.
+    """
+    products = (TOKENS, made.width * wide)
+    if wide == made.itemsize:
+        return (products,)
+    handed_over = run.checkpointing and not run.reentrant
+    return products, (TOKENS, made.width * (wide - made.itemsize if handed_over else wide))

@@ -4,14 +4,13 @@ models/gemma2 (norms after attention and MLP), models/qwen3 (query/key norms), m
 from vramplan.accountings.step.experts import routed_experts
 from vramplan.accountings.step.fused_adapters import HEADS, MLP, OUTPUT, fused_heads, fused_mlp, fused_output, fuses
 from vramplan.accountings.step.kernels import fused_gate, rotate_in_place
+from vramplan.accountings.step.latent import latent_attention
 from vramplan.accountings.step.operations import (
     activate,
     add,
+    attended,
     cast,
     dropout,
-    eager_attention,
-    fused_attention,
-    math_attention,
     multiply,
     norm,
     projection,
@@ -93,6 +92,8 @@ def _block_output(tape: Tape, run: Structure, x: Tensor, block: str) -> Tensor:
 
 def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     shape = run.shape
+    if shape.kv_lora_rank:
+        return latent_attention(tape, run, x, rotary_size=residual_size(run))
     query, key, value = _heads(tape, run, x)
     if shape.query_key_norms:
         query = norm(tape, run, query, shape.head_dim, "query norm", weight_size=run.norm_size, rows=shape.num_attention_heads)
@@ -103,9 +104,8 @@ def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     if not (shape.learned_positions or shape.alibi):
         rotate = _rotate_compiled if run.compiled else {LITGPT: _rotate_in_float32, TORCHTUNE: _rotate_pairs}.get(run.model_code, _rotate)
         query, key = rotate(tape, run, query, "queries"), rotate(tape, run, key, "keys")
-    attention = {"eager": eager_attention, "math": math_attention}.get(run.attention, fused_attention)
-    attended = attention(tape, run, query, key, value)
-    output = fused_output(tape, run, attended) if fuses(run, attended, OUTPUT) else projection(tape, run, attended, OUTPUT)
+    together = attended(tape, run, query, key, value)
+    output = fused_output(tape, run, together) if fuses(run, together, OUTPUT) else projection(tape, run, together, OUTPUT)
     tape.operations[-1].reads += (x, query, key, value)
     return output
 
@@ -173,19 +173,20 @@ def _rotate_pairs(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
 
 
 def _mlp(tape: Tape, run: Structure, x: Tensor) -> Tensor:
-    """The MLP, or the experts, with the shared ones beside them.
+    """The MLP, or the experts, with the shared ones beside them: before them where these have a gate.
 
-    Source: transformers 5.24.0, models/qwen2_moe/modeling_qwen2_moe.py, Qwen2MoeSparseMoeBlock.forward.
+    Source: transformers 5.24.0, models/qwen2_moe/modeling_qwen2_moe.py, Qwen2MoeSparseMoeBlock.forward;
+    models/deepseek_v3/modeling_deepseek_v3.py, DeepseekV3MoE.forward.
     """
     if not run.shape.num_experts:
         return _one_mlp(tape, run, x)
     if not run.mlp_width:
         return routed_experts(tape, run, x)
+    if not run.shape.shared_expert_gate:
+        return add(tape, routed_experts(tape, run, x), _one_mlp(tape, run, x), "experts and shared expert")
     shared = _one_mlp(tape, run, x)
     routed = routed_experts(tape, run, x)
-    if run.shape.shared_expert_gate:
-        shared = _gated(tape, run, x, shared)
-    return add(tape, routed, shared, "experts and shared expert")
+    return add(tape, routed, _gated(tape, run, x, shared), "experts and shared expert")
 
 
 def _gated(tape: Tape, run: Structure, x: Tensor, shared: Tensor) -> Tensor:

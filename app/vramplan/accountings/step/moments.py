@@ -156,7 +156,8 @@ class Step:
     def _batch(self) -> Amount:
         """Token ids, labels and what else comes with them, and rotary positions."""
         run = self.run
-        return 0, TOKEN_INPUT_BYTES + (COMPLETION_BYTES if run.reference else 0), 0, 2 * run.shape.head_dim * residual_size(run), 0
+        width, size = run.shape.qk_rope_head_dim or run.shape.head_dim, SINGLE if run.shape.rotary == "complex" else residual_size(run)
+        return 0, TOKEN_INPUT_BYTES + (COMPLETION_BYTES if run.reference else 0), 0, 2 * width * size, 0
 
     def _rows(self) -> list[Row]:
         """The layers of the model, those of one kind that follow each other together."""
@@ -439,7 +440,8 @@ class Step:
     def _of_embedding(self) -> list[Tensor]:
         """What stays between the embedding and the first layer, where the embedding needs a gradient: what a norm or a dropout
         there keeps, and in a checkpointed frozen model the tensor that was made to require a gradient, if the first layer's
-        input is another, or waits in host memory.
+        input is another, or waits in host memory. Embeddings are multiplied by their own module in Gemma and MiniCPM3, and after it in
+        Granite and MiniCPM, whose blocks’ outputs are scaled too.
 
         Source: transformers 5.24.0, modeling_utils.py, enable_input_require_grads; models/granite/modeling_granite.py;
         models/bloom/modeling_bloom.py (word_embeddings_layernorm); models/gpt2/modeling_gpt2.py (wpe, drop).
@@ -447,7 +449,8 @@ class Step:
         run, shape = self.run, self.run.shape
         if not (run.trains_base or run.checkpointing or "embed" in run.targets):
             return []
-        changed = shape.scaled_embeddings or shape.learned_positions or shape.embedding_norm or shape.embedding_dropout
+        outside = shape.scaled_embeddings and shape.scaled_residual and not shape.kv_lora_rank
+        changed = outside or shape.learned_positions or shape.embedding_norm or shape.embedding_dropout
         leaf = run.checkpointing and not run.trains_base and bool(changed or run.offload)
         tape, x = Tape(), Tensor("embedding", shape.hidden_size, run.embedding_size, external=leaf)
         kept = [x] if leaf else []

@@ -16,6 +16,10 @@ FLASH_HEAD_STEP = 32
 """Values that FlashAttention rounds the width of a head up to, in its backward; 64 above 128, which is the same for the widths in use.
 Source: torch 2.13.0, ATen/native/transformers/cuda/flash_attn/flash_api.cpp, mha_bwd."""
 
+HALF_BLOCK, WIDE_BLOCK = 64, 128
+"""Rows and columns of the blocks that the memory-efficient kernel works in, by the width of a head. Source: torch 2.13.0,
+ATen/native/transformers/cuda/mem_eff_attention/kernels/cutlassB.h, dispatch_cutlassB_bf16_sm80."""
+
 MASK_SIZE = 1
 """Bytes per value of a dropout mask: bool. Source: torch 2.13.0, native_dropout."""
 
@@ -370,6 +374,12 @@ def _shown_to_all_heads(tape: Tape, run: Structure, x: Tensor, name: str) -> Ten
     return tape.add("expand", (x,), Tensor(name, run.shape.query_width, x.itemsize, base=x), view=True)
 
 
+def attended(tape: Tape, run: Structure, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """What attention makes of its heads with the kernel of a run."""
+    attention = {"eager": eager_attention, "math": math_attention}.get(run.attention, fused_attention)
+    return attention(tape, run, query, key, value)
+
+
 def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Attention in one kernel: it keeps query, key, value, its output and a float32 number per head and token.
 
@@ -384,12 +394,15 @@ def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
         key, value = _shown_to_all_heads(tape, run, key, "repeated keys"), _shown_to_all_heads(tape, run, value, "repeated values")
     if run.autocast:
         query, key, value = (cast(tape, x, HALF, f"16-bit {x.name}") for x in (query, key, value))
-    output = Tensor("attention output", run.shape.query_width, query.itemsize)
+    output = Tensor("attention output", run.shape.attended_width, query.itemsize)
     sums = Tensor("attention log-sum-exp", run.shape.num_attention_heads, SINGLE)
     masks = (Tensor("attention mask", 1, query.itemsize, PAIRS),) if run.masked else ()
-    scratch = _flash_backward(run, grouped=key.width != query.width) if run.attention == "efficient" and not run.masked else ()
+    if run.shape.kv_lora_rank and run.attention == "efficient-repeated":
+        scratch = _efficient_backward(run)
+    else:
+        scratch = _flash_backward(run, grouped=key.width != query.width) if run.attention == "efficient" and not run.masked else ()
     tape.add("attention", (query, key, value), output, saves=(query, key, value, output, sums, *masks), scratch=scratch)
-    head_by_head = run.shape.partial_rotary and not run.masked and run.attention == "efficient"
+    head_by_head = (run.shape.partial_rotary or run.shape.kv_lora_rank) and not run.masked and run.attention == "efficient"
     if run.model_code == LITGPT:
         head_by_head = run.shape.head_dim <= WIDEST_FLASH_HEAD
     if not head_by_head:
@@ -406,6 +419,24 @@ def _flash_backward(run: Structure, *, grouped: bool) -> tuple[tuple[int, int], 
     heads, width = run.shape.num_attention_heads, run.shape.head_dim
     rounded = FLASH_HEAD_STEP * -(-width // FLASH_HEAD_STEP)
     return ((TOKENS, SINGLE * heads * (rounded + 1) + (2 * HALF * heads * width if grouped else 0)),)
+
+
+def _efficient_backward(run: Structure) -> tuple[tuple[int, int], ...]:
+    """What the backward of the memory-efficient kernel holds: float32 gradients of the queries, heads rounded up to a block's columns, and
+    a float32 sum per head; where heads are wider than 128, float32 gradients of a block of keys and values for each part of them.
+
+    Source: torch 2.13.0, ATen/native/transformers/cuda/attention_backward.cu, _efficient_attention_backward (delta, workspace);
+    mem_eff_attention/kernel_backward.h, workspace_size; mem_eff_attention/kernels/cutlassB.h, dispatch_cutlassB_bf16_sm80.
+    """
+    shape, widest = run.shape, max(run.shape.head_dim, run.shape.value_dim)
+    columns = WIDE_BLOCK if HALF_BLOCK < widest <= WIDE_BLOCK else HALF_BLOCK
+    by_token = SINGLE * shape.num_attention_heads * (_rounded(shape.head_dim, columns) + 1)
+    of_keys = SINGLE * run.key_blocks * HALF_BLOCK * (_rounded(shape.head_dim, WIDE_BLOCK) + _rounded(shape.value_dim, WIDE_BLOCK))
+    return ((TOKENS, by_token), (FIXED, of_keys))
+
+
+def _rounded(width: int, step: int) -> int:
+    return step * -(-width // step)
 
 
 def math_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -425,7 +456,7 @@ def math_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, value
     weights = Tensor("attention weights", heads, size, PAIRS)
     tape.add("softmax", (scores,), weights, saves=(weights,), scratch=((PAIRS, SOFTMAX_PRODUCTS * heads * size),), reads=(scores,))
     return tape.add(
-        "weighted values", (weights, value), Tensor("attention output", run.shape.query_width, size), saves=(weights, value)
+        "weighted values", (weights, value), Tensor("attention output", run.shape.attended_width, size), saves=(weights, value)
     )
 
 
@@ -453,6 +484,6 @@ def eager_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
     weights = cast(tape, cast(tape, weights, size, "attention weights"), score_size, "attention weights")
     value = cast(tape, value, score_size, "16-bit values")
     output = tape.add(
-        "weighted values", (weights, value), Tensor("attention output", run.shape.query_width, score_size), saves=(weights, value)
+        "weighted values", (weights, value), Tensor("attention output", run.shape.attended_width, score_size), saves=(weights, value)
     )
     return tape.add("contiguous", (output,), Tensor("attention output", output.width, score_size), shares=True)

@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor
 
+from vramplan.accountings.step.experts import IN_FLOAT32
 from vramplan.accountings.step.fused_adapters import HEADS, IN_PLACE, MLP, OUTPUT, fuses
 from vramplan.accountings.step.layers import counts_of_layers
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
@@ -94,7 +95,14 @@ def _experts(kind: Structure, layers: int) -> list[Weight]:
         return []
     maps = kind.expert_maps.items()
     found = [Weight(f"experts, {name}", layers, shape.num_experts * out, into, kind.embedding_size, "experts") for name, (into, out) in maps]
-    return [*found, Weight("router", layers, shape.num_experts, shape.hidden_size, kind.embedding_size, "linear weights")]
+    size = SINGLE if shape.router in IN_FLOAT32 else kind.embedding_size
+    biases = [Weight("selection bias", layers, shape.num_experts, 1, SINGLE, BUFFERS)] if shape.router == "sigmoid-grouped" else []
+    return [*found, Weight("router", layers, shape.num_experts, shape.hidden_size, size, "linear weights"), *biases]
+
+
+BUFFERS = "buffers"
+"""What is stored with the model and never trained. Source: transformers 5.24.0, models/deepseek_v3/modeling_deepseek_v3.py,
+DeepseekV3TopkRouter (e_score_correction_bias)."""
 
 
 def _biases(kind: Structure, layers: int) -> list[Weight]:
@@ -109,6 +117,8 @@ def _norms(kind: Structure, layers: int) -> list[Weight]:
     """Weights and biases of norms: (H) each, (d) on heads, (Q) and (U) over all of them."""
     shape, vectors = kind.shape, kind.shape.norm_vectors
     rows = [("norms", layers * norms_per_layer(extra_norms=shape.extra_norms, shared_norm=shape.shared_norm), shape.hidden_size)]
+    if shape.kv_lora_rank:
+        rows += [(name, layers, width) for name, width in (("norms of narrow queries", shape.q_lora_rank), ("norms of narrow keys and values", shape.kv_lora_rank)) if width]
     if shape.query_key_norms:
         rows.append(("query and key norms", 2 * layers, shape.head_dim))
     if shape.wide_query_key_norms:
@@ -204,7 +214,10 @@ def trained_parameters(run: Structure) -> int:
 
 def trained_weights(run: Structure) -> tuple[Weight, ...]:
     """Every parameter tensor that gets a gradient."""
-    return base_weights(run) if run.trains_base else adapter_weights(run)
+    if not run.trains_base:
+        return adapter_weights(run)
+    weights = base_weights(run)
+    return tuple(weight for weight in weights if weight.group != BUFFERS) if run.shape.num_experts else weights
 
 
 def gradient_bytes(run: Structure) -> int:

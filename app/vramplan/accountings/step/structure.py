@@ -66,7 +66,8 @@ class Structure:
     weight_size: linear weights (of the base model under adapters). norm_size, embedding_size, head_size: those weights.
     quantization: empty, or how the layers' linear weights are stored. compute_is_fp16: the 16-bit type is float16.
     targets: linear maps with an adapter; expert_targets: maps of experts with one.
-    masked: attention gets a mask. one_row: the micro-batch is one sequence. sorts_embedding: enough tokens
+    masked: attention gets a mask. one_row: the micro-batch is one sequence. key_blocks: blocks of keys
+    whose gradients the memory-efficient kernel adds up at once. sorts_embedding: enough tokens
     for the embedding's backward to sort them first. loss_rows: tokens of one chunk of the loss, where it has chunks; loss_columns: entries of the
     vocabulary of one tile, 0 for all. offload: empty, or how checkpoints wait in host memory.
     model_code: whose model code runs. quantized_linear: whose quantised linear map. quantized_head: the output head is quantised too. lingers:
@@ -92,6 +93,7 @@ class Structure:
     attention: str
     masked: bool
     one_row: bool
+    key_blocks: int
     sorts_embedding: bool
     checkpointing: bool
     reentrant: bool
@@ -121,12 +123,25 @@ class Structure:
         """(in, out) widths of every linear map of a layer."""
         shape = self.shape
         hidden, query, kv, inner = shape.hidden_size, shape.query_width, shape.kv_width, self.mlp_width
-        sizes = {"q": (hidden, query), "k": (hidden, kv), "v": (hidden, kv), "o": (query, hidden)}
+        sizes = self._latent_sizes if shape.kv_lora_rank else {"q": (hidden, query), "k": (hidden, kv), "v": (hidden, kv), "o": (query, hidden)}
         if not inner:
             return sizes
         gate = {} if shape.plain_mlp else {"gate": (hidden, inner)}
         shared = {"shared gate": (hidden, 1)} if shape.num_experts and shape.shared_expert_gate else {}
         return sizes | gate | {"up": (hidden, inner), "down": (inner, hidden)} | shared
+
+    @property
+    def _latent_sizes(self) -> dict[str, tuple[int, int]]:
+        """(in, out) widths of the maps of latent attention.
+
+        Source: transformers 5.24.0, models/deepseek_v3/modeling_deepseek_v3.py, DeepseekV3Attention.__init__.
+        """
+        shape = self.shape
+        hidden, query, rank, latent = shape.hidden_size, shape.query_width, shape.q_lora_rank, shape.kv_lora_rank
+        queries = {"q_a": (hidden, rank), "q_b": (rank, query)} if rank else {"q": (hidden, query)}
+        keys_and_values = shape.num_attention_heads * (shape.qk_nope_head_dim + shape.v_head_dim)
+        narrow = {"kv_a": (hidden, latent + shape.qk_rope_head_dim), "kv_b": (latent, keys_and_values)}
+        return queries | narrow | {"o": (shape.attended_width, hidden)}
 
     @property
     def mlp_width(self) -> int:
@@ -191,6 +206,9 @@ class Structure:
     @property
     def projection_groups(self) -> tuple[tuple[str, ...], ...]:
         """The linear maps of a layer in the order of its forward pass; those that are one map together."""
-        heads = (("q", "k", "v"),) if self.fuses_heads else (("q",), ("k",), ("v",))
+        if self.shape.kv_lora_rank:
+            heads = tuple((name,) for name in self._latent_sizes if name != "o")
+        else:
+            heads = (("q", "k", "v"),) if self.fuses_heads else (("q",), ("k",), ("v",))
         inner = (("gate", "up"),) if self.fuses_gate_up else (("up",),) if self.shape.plain_mlp else (("gate",), ("up",))
         return (*heads, ("o",), *inner, ("down",)) if self.mlp_width else (*heads, ("o",))
