@@ -33,7 +33,8 @@ CHOICES = {
     **dict.fromkeys(TRAITS, YES_NO),
     "shared_expert_gate": YES_NO,
     "adapters_skip_experts": YES_NO,
-    "router": ("softmax", "softmax-float32"),
+    "router": ("softmax", "softmax-float32", "softmax-scaled", "softmax-grouped", "sigmoid-grouped"),
+    "rotary": ("halves", "pairs", "complex"),
     "norm": tuple(NORM_VECTORS),
     "activation": ("fused", "gelu-new", "relu", "relu-squared"),
     "objective": ("sft", "dpo", "reward", "grpo", "ppo"),
@@ -59,13 +60,16 @@ CHOICES = {
     "sharding": ("none", "ddp", "zero1", "zero2", "zero3", "fsdp1", "fsdp2"),
     "offload": ("none", "optimizer", "optimizer-and-parameters"),
 }
-PARTS = ("q", "k", "v", "o", "gate", "up", "down", "lm_head", "embed")
+PARTS = ("q", "q_a", "q_b", "kv_a", "kv_b", "k", "v", "o", "gate", "up", "down", "lm_head", "embed")
 TARGETS = ("attention", "all-linear", "q,v", "q,k,v,o,gate", "down", "gate,up", "q,lm_head", "o,embed")
 
-# What a decoder without experts has of what only a mixture of them has.
-NO_EXPERTS = {"shared_expert_gate": ("false",), "router": ("softmax",), "adapters_skip_experts": ("false",)}
+# What a decoder without experts has of what only a mixture of them has, and one without latent attention of that.
+NO_EXPERTS = {"shared_expert_gate": ("false",), "router": ("softmax",), "adapters_skip_experts": ("false",), "rotary": ("halves",)}
 EXPERTS = {"num_experts": (0, 4_096), "experts_per_token": (0, 4_096), "expert_intermediate_size": (0, 1_048_576),
            "shared_expert_intermediate_size": (0, 1_048_576), "dense_layers": (0, 1_023)}
+LATENT = {"q_lora_rank": (0, 1_048_576), "kv_lora_rank": (0, 1_048_576), "qk_nope_head_dim": (0, 2_048), "qk_rope_head_dim": (0, 2_048),
+          "v_head_dim": (0, 4_096)}
+LATENT_ATTENTION = {"num_kv_heads": "6", "head_dim": "12", "kv_lora_rank": "16", "qk_nope_head_dim": "8", "qk_rope_head_dim": "4", "v_head_dim": "10"}
 
 # What each accounting can count of the settings that it reads.
 COUNTED = {
@@ -97,6 +101,7 @@ WHOLE = {
     "learned_positions": (0, 1_048_576),
     "sliding_window_pattern": (0, 1_024),
     **EXPERTS,
+    **LATENT,
     "rank": (1, 256),
     "replicas": (1, 128),
     "sharded_over": (1, 1_024),
@@ -116,7 +121,7 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
               "wide_query_key_norms", "output_biases", "mlp_biases", "head_bias", "learned_positions", "embedding_norm",
               "fused_gate_up", "activation", "scaled_residual", "residual_dropout", "embedding_dropout", "partial_rotary", "alibi",
               "broadcast_heads", "sliding_window_pattern", "num_experts", "experts_per_token", "expert_intermediate_size",
-              "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "router", "adapters_skip_experts")
+              "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "router", "adapters_skip_experts", *LATENT, "rotary")
 FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "objective", "reference", "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
                "sharding", "sharded_over", "offload", "other_processes",
@@ -139,7 +144,8 @@ OPENINGS = {"step": OPENING, "planning": PLANNING}
 SMALL_DECODER = {
     "model": "custom", "hidden_size": "64", "num_layers": "3", "num_attention_heads": "6", "num_kv_heads": "2",
     "head_dim": "12", "intermediate_size": "200", "vocab_size": "1000", "tied_embeddings": "false",
-    **dict.fromkeys(TRAITS, "false"), **KINDS, **dict.fromkeys((*COUNTS, *EXPERTS), "0"), "shared_expert_gate": "false", "router": "softmax", "adapters_skip_experts": "false",
+    **dict.fromkeys(TRAITS, "false"), **KINDS, **dict.fromkeys((*COUNTS, *EXPERTS, *LATENT), "0"), "shared_expert_gate": "false", "router": "softmax", "adapters_skip_experts": "false",
+    "rotary": "halves",
 }
 CUSTOM = {**PLANNING, **SMALL_DECODER, "gpu": "custom", "budget": "20", "budget_unit": "gib"}
 CUSTOM_STEP = {**CUSTOM, "accounting": "step", "trainable_precision": "stack"}
@@ -153,6 +159,8 @@ def reading(name):
         return {**CUSTOM_STEP, "sharding": "zero3"}
     if name == "shared_norm":
         return {**CUSTOM_STEP, "parallel_blocks": "true"}
+    if name in (*LATENT, "rotary"):
+        return {**CUSTOM_STEP, **LATENT_ATTENTION}
     if name in (*NO_EXPERTS, *EXPERTS):
         return {**CUSTOM_STEP, "num_experts": "8", "experts_per_token": "2", "expert_intermediate_size": "64", "shared_expert_intermediate_size": "32"}
     if name == "broadcast_heads":

@@ -10,6 +10,8 @@ import pytest
 
 from configurations import (
     EXPERTS,
+    LATENT,
+    LATENT_ATTENTION,
     ACCOUNTINGS, CHOICES, CUSTOM, CUSTOM_STEP, DECIMAL, DIMENSION_KEYS, FIELD_ORDER, OPENING, PLANNING, TRAIT_KEYS, WHOLE, reading,
 )
 from oracle import PRESETS
@@ -114,6 +116,10 @@ def test_the_limits_themselves_are_valid(name):
         other = {"num_attention_heads": "4096"} if name == "num_kv_heads" else other
         if name in EXPERTS:
             other = {"num_experts": "4096", "num_layers": "1024"} if limit else dict.fromkeys(EXPERTS, "0")
+        if name in LATENT:
+            other = {} if limit else dict.fromkeys(LATENT, "0")
+        if name.startswith("qk_") and limit:
+            other = {"head_dim": str(limit + int(LATENT_ATTENTION[{"qk_nope_head_dim": "qk_rope_head_dim"}.get(name, "qk_nope_head_dim")]))}
         assert getattr(parse({**reading(name), **other, name: str(limit)}), name) == limit
 
 

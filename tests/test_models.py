@@ -37,13 +37,13 @@ def test_parameters_of_the_presets_as_published(model, accounting, method):
 
 @pytest.mark.parametrize("model", MIXTURES)
 @pytest.mark.parametrize("method", ["full", "lora", "qlora"])
-def test_parameters_of_mixtures_of_experts_as_published(model, method):
+def test_parameters_of_mixtures_of_experts_and_of_latent_attention_as_published(model, method):
     assert of("step", model=model, method=method, sequence_length="128").parameters.total == PUBLISHED[model]["count"]
 
 
 @pytest.mark.parametrize("model", MIXTURES)
-def test_the_planning_formula_says_that_it_counts_no_experts(model):
-    with pytest.raises(NotExpressible, match="no experts"):
+def test_the_planning_formula_says_that_it_counts_no_experts_and_no_latent_attention(model):
+    with pytest.raises(NotExpressible, match="no experts|no latent attention"):
         of("planning", model=model, sequence_length="128")
 
 

@@ -244,8 +244,8 @@ FIELDS: tuple[Field, ...] = (
         "kv_lora_rank", "Rank of keys and values", "Width of what both come out of under latent attention (MLA): kv_lora_rank; 0 without it.",
         WholeNumber(0, MAX_LATENT_RANK),
     ),
-    _trait("qk_nope_head_dim", "Head without rotary positions", "Values of a query or key head that are not turned: qk_nope_head_dim.", WholeNumber(0, MAX_HEAD_DIM)),
-    _trait("qk_rope_head_dim", "Head with rotary positions", "Values of a query or key head that are turned: qk_rope_head_dim.", WholeNumber(0, MAX_HEAD_DIM)),
+    _trait("qk_nope_head_dim", "Head without rotary positions", "Values of a query or key head that are not turned: qk_nope_head_dim.", WholeNumber(0, MAX_HEAD_DIM // 2)),
+    _trait("qk_rope_head_dim", "Head with rotary positions", "Values of a query or key head that are turned: qk_rope_head_dim.", WholeNumber(0, MAX_HEAD_DIM // 2)),
     _trait("v_head_dim", "Value head", "Width of one value head under latent attention: v_head_dim.", WholeNumber(0, MAX_HEAD_DIM)),
     _trait("rotary", "Rotary positions", "How latent attention turns its rotary part.", ROTATIONS),
     _step_field(

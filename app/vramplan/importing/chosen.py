@@ -9,6 +9,9 @@ from vramplan.settings import Settings
 CUSTOM_FAMILY = "llama"
 """The family whose names of modules a custom decoder gets."""
 
+OURS = {"moe_intermediate_size": "expert_intermediate_size", "shared_intermediate_size": "shared_expert_intermediate_size", "first_sparse": "dense_layers"}
+"""What the settings call a value of a family, where they have another name for it."""
+
 
 def inventory_of(settings: Settings) -> Inventory:
     """The modules of a chosen model: a preset's under the names of its family, a custom decoder's under Llama's."""
@@ -16,8 +19,9 @@ def inventory_of(settings: Settings) -> Inventory:
     shape = settings.architecture
     values: dict[str, Value] = {}
     for source in family.values:
-        known = hasattr(shape, source.name)
-        values[source.name] = getattr(shape, source.name) if known else evaluate(source.default, values)
+        ours = OURS.get(source.name, source.name)
+        known = hasattr(shape, ours) and source.kind != "list"
+        values[source.name] = getattr(shape, ours) if known else evaluate(source.default, values)
     return inventory(family, values)
 
 

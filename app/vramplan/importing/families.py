@@ -58,6 +58,7 @@ class Family:
     names: dict[str, str]
     traits: dict[str, str | int | bool]
     uncounted: tuple[Uncounted, ...]
+    left_out: tuple[Uncounted, ...]
 
 
 KINDS = {bool: "flag", int: "whole", float: "number"}
@@ -92,7 +93,8 @@ def _merged(name: str, entries: dict[str, dict]) -> dict:
     merged = base | own
     for part in ("per_layer", "names", "traits"):
         merged[part] = base.get(part, {}) | own.get(part, {})
-    merged["uncounted"] = [*base.get("uncounted", ()), *own.get("uncounted", ())]
+    for part in ("uncounted", "left_out"):
+        merged[part] = [*base.get(part, ()), *own.get(part, ())]
     values = base.get("values", {})
     merged["values"] = values | {key: values.get(key, {}) | entry for key, entry in own.get("values", {}).items()}
     return merged
@@ -108,10 +110,13 @@ def _family(name: str, entry: dict) -> Family:
         outside=_entries(entry["outside"]),
         names=entry.get("names", {}),
         traits=entry.get("traits", {}),
-        uncounted=tuple(
-            Uncounted(each["when"], each["what"], each.get("key", "model_type")) for each in entry.get("uncounted", ())
-        ),
+        uncounted=_parts(entry, "uncounted"),
+        left_out=_parts(entry, "left_out"),
     )
+
+
+def _parts(entry: dict, name: str) -> tuple[Uncounted, ...]:
+    return tuple(Uncounted(each["when"], each["what"], each.get("key", "model_type")) for each in entry.get(name, ()))
 
 
 def _source(name: str, facts: dict) -> Source:

@@ -158,6 +158,7 @@ def read_model(config: Mapping[str, object], *, as_dense: bool = False) -> Model
     countable = not unsupported
     if countable:
         _heads_must_be_shared_out(values, {each.setting for each in more})
+    unsupported += [Left(each.key, each.what) for each in family.left_out if evaluate(each.when, values)]
     unsupported += [Left(key, f"only the text decoder is counted, not what {key} describes") for key in _other_parts(config, nested=bool(where))]
     unread = {each.key.split(".")[0] for each in read} | {"model_type", "architectures"}
     ignored = tuple(Left(str(key), "does not change a count of parameters") for key in decoder if key not in unread and key not in (*NESTED, *SENSES))

@@ -375,7 +375,7 @@ def _shown_to_all_heads(tape: Tape, run: Structure, x: Tensor, name: str) -> Ten
 
 
 def attended(tape: Tape, run: Structure, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """What attention makes of its heads with the kernel of a run."""
+    """What attention makes of its heads with the kernel of a run. Source: transformers 5.24.0, modeling_utils.py, ALL_ATTENTION_FUNCTIONS."""
     attention = {"eager": eager_attention, "math": math_attention}.get(run.attention, fused_attention)
     return attention(tape, run, query, key, value)
 
