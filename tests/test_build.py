@@ -93,6 +93,18 @@ def test_changed_npm_package_is_refused(tmp_path, monkeypatch):
     assert not (tmp_path / "npm" / "pyodide").exists()
 
 
+def test_an_environment_behind_a_link_is_not_emptied(tmp_path, monkeypatch):
+    kept = tmp_path / "somebody else’s"
+    (kept / "bin").mkdir(parents=True)
+    link = tmp_path / ".venv"
+    link.symlink_to(kept)
+    monkeypatch.setattr(toolchain, "VENV", link)
+    monkeypatch.setattr(toolchain, "BIN", link / "bin")
+    with pytest.raises(toolchain.Failure, match=r"\.venv is a link to .*; remove the link"):
+        toolchain.make_venv()
+    assert (kept / "bin").is_dir()
+
+
 def test_digest_depends_on_names_and_contents_only():
     folder = ROOT / "static"
     assert toolchain.digest(folder) == toolchain.digest(folder)

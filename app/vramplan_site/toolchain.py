@@ -89,6 +89,8 @@ def make_venv() -> Path:
     stamp = VENV / "requirements.stamp"
     if stamp_is(stamp, wanted) and python.exists():
         return python
+    if VENV.is_symlink():
+        raise Failure(f".venv is a link to {VENV.resolve()}, which would be emptied; remove the link and run this again.")
     if Path(sys.prefix) == VENV:
         raise Failure("The Python in .venv cannot remake .venv; run build.py with the Python outside it.")
     say("Making .venv …")
