@@ -1,0 +1,86 @@
+"""Which class of hardware a run needs: one consumer card, one datacenter GPU, the GPUs of a node, or several nodes."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from vramplan.accountings import fits, peak_bytes
+from vramplan.catalogue import gpu_classes
+from vramplan.data import table
+from vramplan.errors import NotExpressible
+from vramplan.fields import BY_NAME
+from vramplan.gpus import OFFERED, fewest_gpus
+from vramplan.settings import Settings
+
+CONSUMER, DATACENTER, SEVERAL, NODES, NONE = "consumer", "datacenter", "several", "nodes", "none"
+"""Kinds of hardware, from the smallest on; NONE where no number of GPUs is enough, or nothing divides the run."""
+
+CONTEXTS = (2_048, 8_192, 32_768)
+"""Sequence lengths that the classes are shown for, in tokens: a short one, a long one, and one that few train with."""
+
+
+@dataclass(frozen=True)
+class Interconnect:
+    """What GPUs have between them: GB per second, which way these are counted, and where it is found."""
+
+    name: str
+    gb_per_second: int
+    direction: str
+    seen: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What one run needs: the peak if it ran on one GPU, the kind of hardware, GiB of the smallest class, and how many of them."""
+
+    settings: Settings
+    peak_bytes: int
+    kind: str
+    gib: int | None
+    gpus: int | None
+
+
+@cache
+def interconnects() -> tuple[Interconnect, ...]:
+    """Every interconnect, slowest first."""
+    names = ("name", "gb_per_second", "direction", "seen", "source")
+    return tuple(Interconnect(**{name: entry[name] for name in names}) for entry in table("hardware")["interconnect"])
+
+
+@cache
+def bounds() -> tuple[int, int, str]:
+    """GiB of the largest consumer card, GPUs of a node, and their class."""
+    known = table("hardware")["classes"]
+    return known["consumer_gib"], known["node_gpus"], known["node_class"]
+
+
+def needed(settings: Settings) -> Needed:
+    """What a run needs, whatever GPU is chosen. Raises NotExpressible where it cannot be counted."""
+    consumer_gib, node_gpus, node_class = bounds()
+    alone = settings.varied(sharding="none", sharded_over=1, offload="none")
+    peak = peak_bytes(alone)
+    for gpu in gpu_classes().values():
+        if fits(alone.varied(gpu=gpu.name)):
+            return Needed(alone, peak, CONSUMER if gpu.capacity_gib <= consumer_gib else DATACENTER, gpu.capacity_gib, 1)
+    gib = gpu_classes()[node_class].capacity_gib
+    try:
+        gpus = fewest_gpus(alone.varied(gpu=node_class), OFFERED)
+    except NotExpressible:
+        gpus = None
+    if gpus is None:
+        return Needed(alone, peak, NONE, None, None)
+    return Needed(alone, peak, SEVERAL if gpus <= node_gpus else NODES, gib, gpus)
+
+
+def grid(settings: Settings) -> tuple[tuple[Needed | None, ...], ...]:
+    """What the run needs under every method, at every sequence length the model has; None where it cannot be counted."""
+    lengths = [length for length in CONTEXTS if length <= settings.max_sequence_length]
+    methods = [option.value for option in BY_NAME["method"].kind.options]
+    return tuple(tuple(_needed_or_none(settings.varied(method=method, sequence_length=length)) for length in lengths) for method in methods)
+
+
+def _needed_or_none(settings: Settings) -> Needed | None:
+    try:
+        return needed(settings)
+    except NotExpressible:
+        return None
