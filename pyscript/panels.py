@@ -169,7 +169,7 @@ def components(estimate: Estimate) -> Element:
 
 def methods(estimate: Estimate) -> Element:
     """Every training method."""
-    caption = "Full fine-tuning, LoRA and QLoRA with every other setting held"
+    caption = "Every training method with every other setting held"
     return fits_view.changes(report.methods(estimate), caption, "Method")
 
 
@@ -181,7 +181,7 @@ def maxima(shown: Results) -> Element:
 
 def alternatives(shown: Results) -> Element:
     """The single changes."""
-    caption = "Runs that differ from this one in a single setting"
+    caption = "Runs that differ from this one in a single setting, the largest saving first, with what it costs"
     return fits_view.changes(report.alternatives(shown.estimate, shown.found), caption, "One change")
 
 

@@ -78,14 +78,16 @@ def test_fit_json_has_the_documented_keys():
     assert set(printed) == {"largest_micro_batch", "longest_sequence", "alternatives", "smallest_gpu", "fewest_gpus"}
     assert set(printed["largest_micro_batch"]) == set(printed["longest_sequence"]) == {"value", "at_cap"}
     for one in printed["alternatives"]:
-        assert set(one) == {"change", "peak_bytes", "difference_bytes", "fits"}
-        assert len(one["change"]) == 1 and set(one["change"]) <= set(FIELD_ORDER)
+        assert set(one) == {"change", "peak_bytes", "difference_bytes", "fits", "cost"}
+        assert tuple(one["change"]) == ("sharding", "sharded_over") or (len(one["change"]) == 1 and set(one["change"]) <= set(FIELD_ORDER))
+        assert one["difference_bytes"] < 0 or not one["cost"]
     changes = [change for one in printed["alternatives"] for change in one["change"].items()]
     assert {("method", "full"), ("method", "lora"), ("loss", "fused-linear"), ("layer_kernels", "liger"), ("optimizer", "adamw-8bit"),
             ("trainable_precision", "pure-bf16"), ("checkpointing", "full"), ("attention_kernel", "efficient"), ("rank", 8),
-            ("adapter_targets", "attention"), ("micro_batch", 1), ("sequence_length", 1024)} == set(changes)
+            ("adapter_targets", "attention"), ("micro_batch", 1), ("sequence_length", 1024), ("checkpointing", "offloaded"), ("sharding", "fsdp2"),
+            ("sharded_over", 2)} == set(changes)
     planning = printed_json("fit", *BY_LINK["planning"])
-    assert {name for one in planning["alternatives"] for name in one["change"]} == {name for name, _ in changes} - {"loss", "layer_kernels"}
+    assert {name for one in planning["alternatives"] for name in one["change"]} == {name for name, _ in changes} - {"loss", "layer_kernels", "sharding", "sharded_over"}
     assert planning["smallest_gpu"]["headroom_bytes"] == 12 * 2**30 - printed_json("estimate", *BY_LINK["planning"])["peak_bytes"]
 
 

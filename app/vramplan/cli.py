@@ -44,6 +44,7 @@ COMMANDS = {
     "fit": "largest batch, longest sequence, single changes, smallest GPU class",
     "curve": "peak against sequence length",
     "gpus": "peak per GPU against the GPUs that divide its states, for every kind of sharding",
+    "hardware": "the smallest hardware for every method and several lengths, beside the rules of thumb",
     "compare": "the same run with every training method",
     "timeline": "memory over a training step, drawn: what is alive at every layer, forward and backward",
     "link": "the link that opens this run in the page (with --link, at the same address)",
@@ -228,6 +229,8 @@ def _text(command: str, current: Estimate) -> str:
         return tables.estimate_table(current)
     if command == "fit":
         return tables.fit_table(current, fit(settings))
+    if command == "hardware":
+        return tables.hardware_table(current)
     if command == "gpus":
         return tables.gpus_table(current, gpu_curves(settings))
     if command == "curve":
@@ -243,6 +246,7 @@ def _json(command: str, current: Estimate) -> str:
         "fit": lambda: fit(settings),
         "curve": lambda: curve(settings),
         "gpus": lambda: (settings, gpu_curves(settings)),
+        "hardware": lambda: settings,
         "compare": lambda: compare(settings),
     }
     return _document(command, content[command]())

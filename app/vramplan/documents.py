@@ -4,15 +4,17 @@ Loaded only where a document is made: pydantic is not on the way to the first nu
 """
 
 from decimal import Decimal
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
 from vramplan import chronicle, own_run, units
+from vramplan.claims import Held, held
 from vramplan.curve import Curve
 from vramplan.fields import FIELDS
 from vramplan.fit import Fit, Limit
 from vramplan.gpus import GpuCurve
+from vramplan.hardware import Needed, grid
 from vramplan.importing.imported import Imported
 from vramplan.importing.model import Left
 from vramplan.importing.problems import ImportProblem
@@ -25,6 +27,7 @@ from vramplan.measured_run.reading import Reading
 from vramplan.measured_run.record import Record
 from vramplan.settings import Settings
 from vramplan.timeline import Timeline
+from vramplan.words import cost_text
 
 Setting = bool | int | Annotated[Decimal, PlainSerializer(units.plain_decimal, return_type=str)] | str
 """A setting's value: yes/no, whole number, choice, or an exact decimal, which is written as a string."""
@@ -174,6 +177,7 @@ class AlternativeDocument(Document):
     peak_bytes: Bytes
     difference_bytes: int = Field(description="Changed peak less current peak in bytes; negative is a saving")
     fits: bool
+    cost: str = Field(description="What a saving costs in quality, time or hardware, in words")
 
 
 class SmallestGpuDocument(Document):
@@ -206,6 +210,7 @@ class FitDocument(Document):
                     peak_bytes=each.peak_bytes,
                     difference_bytes=each.difference_bytes,
                     fits=each.fits,
+                    cost=cost_text(each.change) if each.difference_bytes < 0 else "",
                 )
                 for each in found.alternatives
             ],
@@ -269,6 +274,58 @@ class GpuCurveDocument(Document):
         """The document of one kind of sharding."""
         points = [GpuPointDocument(gpus=each.gpus, peak_bytes=each.peak_bytes, fits=each.fits) for each in drawn.points]
         return cls(sharding=drawn.sharding, points=points, fewest=drawn.fewest, enough=drawn.enough, left=_terms(drawn.left))
+
+
+class NeededDocument(Document):
+    """What one run needs."""
+
+    method: str
+    sequence_length: int
+    peak_bytes: Bytes = Field(description="Peak if it ran on one GPU")
+    kind: Literal["consumer", "datacenter", "several", "nodes", "none"]
+    gib: int | None = Field(description="Smallest class of GPU, in GiB")
+    gpus: int | None = Field(description="How many of them; null where no number is enough")
+    sharding: str
+
+    @classmethod
+    def of(cls, found: Needed) -> Self:
+        """The document of one run."""
+        about = {name: getattr(found, name) for name in ("peak_bytes", "kind", "gib", "gpus", "sharding")}
+        return cls(method=found.settings.method, sequence_length=found.settings.sequence_length, **about)
+
+
+class ClaimDocument(Document):
+    """A rule of thumb in GB (10^9 bytes), and the peak computed for the run it is about."""
+
+    about: str
+    low_gb: int
+    high_gb: int
+    peak_bytes: Bytes
+    place: Literal["below", "within", "above"]
+    source: str
+
+    @classmethod
+    def of(cls, each: Held) -> Self:
+        """The document of one rule."""
+        claim = each.claim
+        return cls(about=claim.what, low_gb=claim.low, high_gb=claim.high, peak_bytes=each.estimate.peak_bytes, place=each.place, source=claim.source)
+
+
+class HardwareDocument(Document):
+    """The smallest hardware for every method and several sequence lengths, everything else held; and rules of thumb."""
+
+    settings: dict[str, Setting]
+    needs: list[NeededDocument]
+    rules_of_thumb: list[ClaimDocument]
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The document of a run."""
+        return cls(
+            settings=_settings(settings),
+            needs=[NeededDocument.of(cell) for row in grid(settings) for cell in row if cell],
+            rules_of_thumb=[ClaimDocument.of(each) for each in held(settings.accounting)],
+        )
 
 
 class GpusDocument(Document):
@@ -605,6 +662,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "fit": FitDocument,
     "curve": CurveDocument,
     "gpus": GpusDocument,
+    "hardware": HardwareDocument,
     "compare": CompareDocument,
     "timeline": TimelineDocument,
     "link": LinkDocument,

@@ -8,11 +8,14 @@ from vramplan.accountings import estimate, fits
 from vramplan.catalogue import GpuClass, gpu_classes
 from vramplan.checks import Value
 from vramplan.errors import NotExpressible
-from vramplan.fields import BY_NAME
-from vramplan.gpus import fewest_gpus
+from vramplan.fields import BY_NAME, MAX_SHARDED_OVER
+from vramplan.gpus import OFFERED, fewest_gpus
 from vramplan.kinds import DIVIDING
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
+
+ALTERNATIVE_GPUS = 2
+"""GPUs per copy offered as a change: the fewest that divide anything."""
 
 ALTERNATIVE_RANK = 8
 """Adapter rank offered as a change: the default of the PEFT library's LoraConfig."""
@@ -97,14 +100,14 @@ def fit(settings: Settings) -> Fit:
 
 
 def alternatives(current: Estimate) -> tuple[Alternative, ...]:
-    """What each single change would do; a change that the accounting cannot count is left out."""
+    """What each single change would do, the largest saving first; a change that the accounting cannot count is left out."""
     found = []
     for change in single_changes(current.settings):
         try:
             found.append(Alternative(change, estimate(current.settings.replace(**change)), current.peak_bytes))
         except NotExpressible:
             continue
-    return tuple(found)
+    return tuple(sorted(found, key=lambda each: each.peak_bytes))
 
 
 def largest_micro_batch(settings: Settings) -> Limit:
@@ -136,6 +139,7 @@ def single_changes(settings: Settings) -> list[dict[str, Value]]:
     layers = ["liger"] if settings.accounting == "step" else []
     several = [{"gradient_accumulation_steps": 1}] if settings.divides_states else []
     references = ["precomputed"] if settings.accounting == "step" and settings.objective == "dpo" else []
+    offloaded = ["offloaded"] if settings.accounting == "step" else []
     half = max(1, settings.sequence_length // 2)
     return [
         *other_methods,
@@ -145,12 +149,25 @@ def single_changes(settings: Settings) -> list[dict[str, Value]]:
         {"optimizer": "adamw-8bit"},
         {"trainable_precision": "pure-bf16"},
         {"checkpointing": "full"},
+        *({"checkpointing": name} for name in offloaded),
         {"attention_kernel": "efficient"},
         *adapters,
         {"micro_batch": 1},
         *several,
+        *_on_more_gpus(settings),
         {"sequence_length": half},
     ]
+
+
+def _on_more_gpus(settings: Settings) -> list[dict[str, Value]]:
+    """Dividing the states over two GPUs; where they are divided, over twice as many, and moving states to the host."""
+    if settings.accounting != "step":
+        return []
+    if not settings.divides_states:
+        return [{"sharding": OFFERED, "sharded_over": ALTERNATIVE_GPUS}]
+    doubled = min(2 * settings.sharded_over, MAX_SHARDED_OVER)
+    offload = "optimizer" if settings.sharding.startswith("zero") else "optimizer-and-parameters"
+    return [{"sharded_over": doubled}, {"offload": offload}]
 
 
 def _largest(cap: int, holds: Callable[[int], bool]) -> Limit:

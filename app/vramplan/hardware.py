@@ -14,6 +14,10 @@ from vramplan.settings import Settings
 CONSUMER, DATACENTER, SEVERAL, NODES, NONE = "consumer", "datacenter", "several", "nodes", "none"
 """Kinds of hardware, from the smallest on; NONE where no number of GPUs is enough, or nothing divides the run."""
 
+DIVIDING_ALL = (OFFERED, "zero3")
+"""Kinds of sharding that leave nothing whole, the one that is offered first. FSDP2 keeps gradients whole between the micro-batches of an
+update, ZeRO-3 does not, so either may need fewer GPUs."""
+
 CONTEXTS = (2_048, 8_192, 32_768)
 """Sequence lengths that the classes are shown for, in tokens: a short one, a long one, and one that few train with."""
 
@@ -31,13 +35,15 @@ class Interconnect:
 
 @dataclass(frozen=True)
 class Needed:
-    """What one run needs: the peak if it ran on one GPU, the kind of hardware, GiB of the smallest class, and how many of them."""
+    """What one run needs: the peak if it ran on one GPU, the kind of hardware, GiB of the smallest class, how many of them, and
+    what divides the run over them."""
 
     settings: Settings
     peak_bytes: int
     kind: str
     gib: int | None
     gpus: int | None
+    sharding: str
 
 
 @cache
@@ -61,22 +67,35 @@ def needed(settings: Settings) -> Needed:
     peak = peak_bytes(alone)
     for gpu in gpu_classes().values():
         if fits(alone.varied(gpu=gpu.name)):
-            return Needed(alone, peak, CONSUMER if gpu.capacity_gib <= consumer_gib else DATACENTER, gpu.capacity_gib, 1)
+            return Needed(alone, peak, CONSUMER if gpu.capacity_gib <= consumer_gib else DATACENTER, gpu.capacity_gib, 1, "none")
     gib = gpu_classes()[node_class].capacity_gib
-    try:
-        gpus = fewest_gpus(alone.varied(gpu=node_class), OFFERED)
-    except NotExpressible:
-        gpus = None
+    gpus, sharding = _fewest(alone.varied(gpu=node_class))
     if gpus is None:
-        return Needed(alone, peak, NONE, None, None)
-    return Needed(alone, peak, SEVERAL if gpus <= node_gpus else NODES, gib, gpus)
+        return Needed(alone, peak, NONE, None, None, sharding)
+    return Needed(alone, peak, SEVERAL if gpus <= node_gpus else NODES, gib, gpus, sharding)
+
+
+def _fewest(settings: Settings) -> tuple[int | None, str]:
+    """The fewest GPUs over all that divides everything, and by which kind of sharding; None where no number is enough."""
+    found = []
+    for sharding in DIVIDING_ALL:
+        try:
+            found.append((fewest_gpus(settings, sharding), sharding))
+        except NotExpressible:
+            continue
+    enough = [each for each in found if each[0]]
+    return min(enough, key=lambda each: each[0]) if enough else (None, "none")
+
+
+def contexts(settings: Settings) -> tuple[int, ...]:
+    """The sequence lengths that the model has, of those that classes are shown for."""
+    return tuple(length for length in CONTEXTS if length <= settings.max_sequence_length)
 
 
 def grid(settings: Settings) -> tuple[tuple[Needed | None, ...], ...]:
     """What the run needs under every method, at every sequence length the model has; None where it cannot be counted."""
-    lengths = [length for length in CONTEXTS if length <= settings.max_sequence_length]
     methods = [option.value for option in BY_NAME["method"].kind.options]
-    return tuple(tuple(_needed_or_none(settings.varied(method=method, sequence_length=length)) for length in lengths) for method in methods)
+    return tuple(tuple(_needed_or_none(settings.varied(method=method, sequence_length=length)) for length in contexts(settings)) for method in methods)
 
 
 def _needed_or_none(settings: Settings) -> Needed | None:

@@ -99,7 +99,7 @@ class GpuRow:
 
 @dataclass(frozen=True)
 class Change:
-    """A run that differs from the current one, with the link that opens it."""
+    """A run that differs from the current one, with the link that opens it, and what a saving costs."""
 
     label: str
     peak: str
@@ -110,6 +110,7 @@ class Change:
     verdict_name: str
     current: bool
     query: str
+    cost: str = ""
 
 
 @dataclass(frozen=True)
@@ -305,7 +306,7 @@ def methods(estimate: Estimate) -> tuple[Change, ...]:
 
 
 def alternatives(estimate: Estimate, found: Fit) -> tuple[Change, ...]:
-    """Every single change worth trying, with what it would do."""
+    """Every single change worth trying, with what it would do and what that costs, the largest saving first."""
     return tuple(
         _change(
             each.change,
@@ -329,6 +330,7 @@ def _change(change: dict[str, Value], label: str, other: Estimate, estimate: Est
         verdict_name=other.verdict,
         current=current,
         query=to_query(other.settings),
+        cost=words.cost_text(change) if other.peak_bytes < estimate.peak_bytes else "",
     )
 
 

@@ -1,6 +1,6 @@
 """Reports as text for a terminal: aligned columns, nothing else."""
 
-from vramplan import accounts, brought, own_run, report, words
+from vramplan import accounts, brought, needs, own_run, report, words
 from vramplan.curve import Curve
 from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_rows
 from vramplan.fit import Fit
@@ -79,6 +79,24 @@ def gpus_table(estimate: Estimate, drawn: tuple[GpuCurve, ...]) -> str:
     return "\n\n".join(parts if drawn else (*parts, "No kind of sharding runs with these settings."))
 
 
+def hardware_table(estimate: Estimate) -> str:
+    """Headline, the hardware that every method needs at several lengths, rules of thumb beside what is computed, links and host memory."""
+    settings = estimate.settings
+    lengths, rows = needs.need_rows(settings)
+    grid = [("Needs", *(f"{length} tokens" for length in lengths)), *((row.label, *(cell.text for cell in row.cells)) for row in rows)]
+    claims = [("Rule of thumb", "GB", "Here", "", "")]
+    claims += [(row.label, row.said, row.computed, row.place, row.why) for row in needs.claim_rows(settings.accounting)]
+    links = [("Between GPUs", "", ""), *needs.link_rows()]
+    everywhere = tuple(range(len(lengths) + 1))
+    return "\n\n".join((
+        headline(estimate),
+        f"{columns(grid, left=everywhere)}\n  {needs.need_sentence(settings)}",
+        columns(claims, left=(0, 3, 4)),
+        f"{columns(links, left=(0, 1, 2))}\n  {needs.LINKS_SENTENCE}",
+        needs.host_guidance(estimate),
+    ))
+
+
 def _gpu_marks(row: report.GpuRow) -> str:
     marks = [text for text, holds in (("now", row.current), ("fewest that fit", row.fewest), ("more help little", row.enough)) if holds]
     return f"← {', '.join(marks)}" if marks else ""
@@ -123,9 +141,9 @@ def fit_table(estimate: Estimate, found: Fit) -> str:
     """Headline, the searches and the one-change alternatives."""
     answers = (*report.maxima(estimate, found), report.smallest_gpu(estimate, found), *report.fewest_gpus(estimate, found))
     searches = [(answer.label, answer.text, answer.sentence) for answer in answers]
-    changes = [("One change", "Peak GiB", "Against now", "Headroom", "", "")]
+    changes = [("One change", "Peak GiB", "Against now", "Headroom", "", "At the cost of")]
     changes += [
-        (each.label, each.peak, each.difference, each.headroom, each.verdict, NOW if each.current else "")
+        (each.label, each.peak, each.difference, each.headroom, each.verdict, NOW if each.current else each.cost)
         for each in report.alternatives(estimate, found)
     ]
     return "\n\n".join(

@@ -167,6 +167,43 @@ REFERENCES = {
 """What DPO compares with, in a sentence."""
 
 
+COSTS = {
+    "method": {
+        "qlora": "quality: the frozen weights are rounded to a few bits; and time to unpack them",
+        "lora": "fewer weights learn",
+        "full": "",
+        "pretraining": "",
+    },
+    "loss": {"fused-linear": "nothing in quality; needs Liger’s kernels"},
+    "layer_kernels": {"liger": "nothing in quality; needs Liger’s kernels"},
+    "reference": {"precomputed": "a pass over the data before training"},
+    "optimizer": {"adamw-8bit": "a little quality: moments rounded to 8 bits"},
+    "trainable_precision": {"pure-bf16": "quality: updates too small for BF16 are lost"},
+    "checkpointing": {
+        "full": "20 to 30 % more time: every layer runs forward twice",
+        "offloaded": "time: 20 to 30 % for running layers twice, and every layer’s input crosses PCIe twice",
+    },
+    "attention_kernel": {"efficient": "nothing: the same result, sooner"},
+    "rank": {"": "fewer weights learn"},
+    "adapter_targets": {"": "fewer weights learn"},
+    "micro_batch": {"": "time: more accumulation steps for the same effective batch"},
+    "gradient_accumulation_steps": {"": "a smaller effective batch"},
+    "sequence_length": {"": "longer samples are cut"},
+    "sharding": {"": "more GPUs, and weights and gradients travel between them"},
+    "sharded_over": {"": "more GPUs, and more travels between them"},
+    "offload": {"": "3 to 5 times the time: states cross PCIe in every step"},
+}
+"""What a change costs, by setting and value, or by setting alone. Source of the times: Model training VRAM estimator, questions and
+answers (recomputation 20 to 30 %, offload 3 to 5 times slower); Chen et al. 2016, section 4 (one more forward pass)."""
+
+
+def cost_text(change: Mapping[str, Value]) -> str:
+    """What a change costs in quality, time or hardware; nothing where it costs none, or is no saving."""
+    name, value = next(iter(change.items()))
+    costs = COSTS.get(name, {})
+    return costs.get(as_text(value), costs.get("", ""))
+
+
 def loss_text(name: str) -> str:
     """What a loss is called."""
     return PAIR_LOSSES.get(name) or value_text("loss", name)

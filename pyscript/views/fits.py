@@ -50,9 +50,10 @@ def changes(rows: tuple[Change, ...], caption: str, first: str) -> Element:
 def _row(row: Change) -> Element:
     name = h("a", row.label, **_to(row.query))
     now = h("span", "now", class_="badge") if row.current else None
+    cost = h("span", row.cost, class_="cost") if row.cost else None
     return h(
         "tr",
-        h("th", name, now, h("span", row.difference, class_="narrow-only"), scope="row"),
+        h("th", name, now, cost, h("span", row.difference, class_="narrow-only"), scope="row"),
         h("td", row.peak, class_="number"),
         h("td", row.difference, class_="number quiet wide-only"),
         h("td", row.headroom, class_="number wide-only"),
