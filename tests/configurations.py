@@ -6,7 +6,7 @@ from the package under test). Not here: assertions, formulas.
 
 import random
 
-from oracle import KINDS, MIXTURES, NORM_VECTORS, PRESETS, TRAITS
+from oracle import HYBRIDS, KINDS, MIXTURES, NORM_VECTORS, PRESETS, TRAITS
 
 GPU_CLASSES = (8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 141, 180, 192, 288)
 CARDS = ("rtx-4090", "rtx-3090", "rtx-5090", "rtx-4080", "rtx-4070", "rtx-3080-10gb", "rtx-3060-12gb", "rtx-4060-8gb", "rtx-a4000",
@@ -28,13 +28,14 @@ ACCOUNTINGS = ("step", "planning")
 CHOICES = {
     "accounting": ACCOUNTINGS,
     "stack": STACKS,
-    "model": (*PRESETS, *MIXTURES, "custom"),
+    "model": (*PRESETS, *MIXTURES, *HYBRIDS, "custom"),
     "tied_embeddings": YES_NO,
     **dict.fromkeys(TRAITS, YES_NO),
     "shared_expert_gate": YES_NO,
     "adapters_skip_experts": YES_NO,
     "router": ("softmax", "softmax-float32", "softmax-scaled", "softmax-grouped", "sigmoid-grouped"),
     "rotary": ("halves", "pairs", "complex"),
+    "mixer": ("none", "short-convolution"),
     "norm": tuple(NORM_VECTORS),
     "activation": ("fused", "gelu-new", "relu", "relu-squared"),
     "objective": ("sft", "dpo", "reward", "grpo", "ppo"),
@@ -60,15 +61,18 @@ CHOICES = {
     "sharding": ("none", "ddp", "zero1", "zero2", "zero3", "fsdp1", "fsdp2"),
     "offload": ("none", "optimizer", "optimizer-and-parameters"),
 }
-PARTS = ("q", "q_a", "q_b", "kv_a", "kv_b", "k", "v", "o", "gate", "up", "down", "lm_head", "embed")
+PARTS = ("q", "q_a", "q_b", "kv_a", "kv_b", "k", "v", "o", "in", "out", "gate", "up", "down", "lm_head", "embed")
 TARGETS = ("attention", "all-linear", "q,v", "q,k,v,o,gate", "down", "gate,up", "q,lm_head", "o,embed")
 
-# What a decoder without experts has of what only a mixture of them has, and one without latent attention of that.
-NO_EXPERTS = {"shared_expert_gate": ("false",), "router": ("softmax",), "adapters_skip_experts": ("false",), "rotary": ("halves",)}
+# What a decoder without experts has of what only a mixture of them has, and one without latent attention, or with
+# attention in every layer, of that.
+NO_EXPERTS = {"shared_expert_gate": ("false",), "router": ("softmax",), "adapters_skip_experts": ("false",), "rotary": ("halves",), "mixer": ("none",)}
 EXPERTS = {"num_experts": (0, 4_096), "experts_per_token": (0, 4_096), "expert_intermediate_size": (0, 1_048_576),
            "shared_expert_intermediate_size": (0, 1_048_576), "dense_layers": (0, 1_023)}
 LATENT = {"q_lora_rank": (0, 1_048_576), "kv_lora_rank": (0, 1_048_576), "qk_nope_head_dim": (0, 2_048), "qk_rope_head_dim": (0, 2_048),
           "v_head_dim": (0, 4_096)}
+MIXER = {"mixer_kernel": (0, 64)}
+LAYERS = ("attention_layers",)  # lists of layers
 LATENT_ATTENTION = {"num_kv_heads": "6", "head_dim": "12", "kv_lora_rank": "16", "qk_nope_head_dim": "8", "qk_rope_head_dim": "4", "v_head_dim": "10"}
 
 # What each accounting can count of the settings that it reads.
@@ -102,6 +106,7 @@ WHOLE = {
     "sliding_window_pattern": (0, 1_024),
     **EXPERTS,
     **LATENT,
+    **MIXER,
     "rank": (1, 256),
     "replicas": (1, 128),
     "sharded_over": (1, 1_024),
@@ -121,7 +126,8 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
               "wide_query_key_norms", "output_biases", "mlp_biases", "head_bias", "learned_positions", "embedding_norm",
               "fused_gate_up", "activation", "scaled_residual", "residual_dropout", "embedding_dropout", "partial_rotary", "alibi",
               "broadcast_heads", "sliding_window_pattern", "num_experts", "experts_per_token", "expert_intermediate_size",
-              "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "router", "adapters_skip_experts", *LATENT, "rotary")
+              "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "router", "adapters_skip_experts", *LATENT, "rotary",
+              "mixer", "attention_layers", "mixer_kernel")
 FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "objective", "reference", "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
                "sharding", "sharded_over", "offload", "other_processes",
@@ -144,8 +150,8 @@ OPENINGS = {"step": OPENING, "planning": PLANNING}
 SMALL_DECODER = {
     "model": "custom", "hidden_size": "64", "num_layers": "3", "num_attention_heads": "6", "num_kv_heads": "2",
     "head_dim": "12", "intermediate_size": "200", "vocab_size": "1000", "tied_embeddings": "false",
-    **dict.fromkeys(TRAITS, "false"), **KINDS, **dict.fromkeys((*COUNTS, *EXPERTS, *LATENT), "0"), "shared_expert_gate": "false", "router": "softmax", "adapters_skip_experts": "false",
-    "rotary": "halves",
+    **dict.fromkeys(TRAITS, "false"), **KINDS, **dict.fromkeys((*COUNTS, *EXPERTS, *LATENT, *MIXER), "0"), "shared_expert_gate": "false", "router": "softmax", "adapters_skip_experts": "false",
+    "rotary": "halves", "mixer": "none", "attention_layers": "none",
 }
 CUSTOM = {**PLANNING, **SMALL_DECODER, "gpu": "custom", "budget": "20", "budget_unit": "gib"}
 CUSTOM_STEP = {**CUSTOM, "accounting": "step", "trainable_precision": "stack"}
@@ -161,6 +167,8 @@ def reading(name):
         return {**CUSTOM_STEP, "parallel_blocks": "true"}
     if name in (*LATENT, "rotary"):
         return {**CUSTOM_STEP, **LATENT_ATTENTION}
+    if name in ("mixer", *MIXER, *LAYERS):
+        return {**CUSTOM_STEP, "mixer": "short-convolution", "attention_layers": "1", "mixer_kernel": "3"}
     if name in (*NO_EXPERTS, *EXPERTS):
         return {**CUSTOM_STEP, "num_experts": "8", "experts_per_token": "2", "expert_intermediate_size": "64", "shared_expert_intermediate_size": "32"}
     if name == "broadcast_heads":

@@ -40,9 +40,10 @@ def preset(entry):
 # the parameters counted with each model's own class.
 MODELS = Path(__file__).resolve().parent.parent / "app/vramplan/data/models.toml"
 ENTRIES = tomllib.loads(MODELS.read_text(encoding="utf-8"))
-# Mixtures of experts and latent attention, which the formula does not count.
-MIXTURES = tuple(name for name, entry in ENTRIES.items() if {"num_experts", "kv_lora_rank"} & entry.keys())
-PRESETS = {name: preset(entry) for name, entry in ENTRIES.items() if name not in MIXTURES}
+# Mixtures of experts, latent attention and layers without attention, which the formula does not count.
+HYBRIDS = tuple(name for name, entry in ENTRIES.items() if "mixer" in entry)
+MIXTURES = tuple(name for name, entry in ENTRIES.items() if {"num_experts", "kv_lora_rank"} & entry.keys() and name not in HYBRIDS)
+PRESETS = {name: preset(entry) for name, entry in ENTRIES.items() if name not in (*MIXTURES, *HYBRIDS)}
 
 # Bytes saved for the backward pass per element of one (batch, sequence, hidden) tensor, tensor by tensor
 # (Korthikanti and others 2022, section 4.1; one-byte entries are dropout masks).

@@ -17,7 +17,8 @@ CORE, SITE = APP / "vramplan", APP / "vramplan_site"
 RUNGS = (
     {"units", "errors", "data", "measured_run", "measured_run.record"},
     {"constants", "nvidia_smi"},
-    {"architecture", "quantized", "stacks", "targets"},
+    {"architecture", "quantized", "stacks"},
+    {"targets"},
     {"catalogue"},
     {"kinds"},
     {"fields"},
@@ -30,7 +31,7 @@ RUNGS = (
     {"accountings.step.kernels", "accountings.step.host"},
     {"accountings.step.operations", "accountings.step.layers"},
     {"accountings.step.fused_adapters", "accountings.step.confidence"},
-    {"accountings.step.experts", "accountings.step.latent"},
+    {"accountings.step.experts", "accountings.step.latent", "accountings.step.short_convolution"},
     {"accountings.step.layer", "accountings.step.scores"},
     {"accountings.step.litgpt", "accountings.step.torchtune"},
     {"accountings.step.head", "accountings.step.state"},

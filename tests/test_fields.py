@@ -12,6 +12,7 @@ from configurations import (
     EXPERTS,
     LATENT,
     LATENT_ATTENTION,
+    MIXER,
     ACCOUNTINGS, CHOICES, CUSTOM, CUSTOM_STEP, DECIMAL, DIMENSION_KEYS, FIELD_ORDER, OPENING, PLANNING, TRAIT_KEYS, WHOLE, reading,
 )
 from oracle import PRESETS
@@ -114,6 +115,8 @@ def test_the_limits_themselves_are_valid(name):
     for limit in WHOLE[name]:
         other = {"num_kv_heads": "1"} if name == "num_attention_heads" else {}
         other = {"num_attention_heads": "4096"} if name == "num_kv_heads" else other
+        if name in MIXER and not limit:
+            other = {"mixer": "none", "attention_layers": "none"}
         if name in EXPERTS:
             other = {"num_experts": "4096", "num_layers": "1024"} if limit else dict.fromkeys(EXPERTS, "0")
         if name in LATENT:
@@ -133,6 +136,8 @@ def test_the_decimal_limits_themselves_are_valid(name):
 def test_every_option_is_valid(name):
     for option in CHOICES[name]:
         typed = {**reading(name), "budget": "20", "sequence_length": "1024", name: option}
+        if option == "none" and name == "mixer":
+            typed |= {"attention_layers": "none", "mixer_kernel": "0"}
         value = getattr(parse(typed), name)
         assert value == {"true": True, "false": False}.get(option, option)
 

@@ -12,7 +12,7 @@ import pytest
 
 from configurations import DIMENSION_KEYS, OPENINGS, SMALL_DECODER, TRAIT_KEYS, random_configurations
 import oracle
-from oracle import MIXTURES, PRESETS
+from oracle import HYBRIDS, MIXTURES, PRESETS
 from vramplan import estimate
 from vramplan.catalogue import defaults
 from vramplan.errors import NotExpressible
@@ -35,9 +35,9 @@ def test_parameters_of_the_presets_as_published(model, accounting, method):
     assert of(accounting, model=model, method=method, sequence_length="128").parameters.total == PUBLISHED[model]["count"]
 
 
-@pytest.mark.parametrize("model", MIXTURES)
+@pytest.mark.parametrize("model", [*MIXTURES, *HYBRIDS])
 @pytest.mark.parametrize("method", ["full", "lora", "qlora"])
-def test_parameters_of_mixtures_of_experts_and_of_latent_attention_as_published(model, method):
+def test_parameters_of_mixtures_of_experts_latent_attention_and_hybrids_as_published(model, method):
     assert of("step", model=model, method=method, sequence_length="128").parameters.total == PUBLISHED[model]["count"]
 
 
@@ -47,8 +47,14 @@ def test_the_planning_formula_says_that_it_counts_no_experts_and_no_latent_atten
         of("planning", model=model, sequence_length="128")
 
 
+@pytest.mark.parametrize("model", HYBRIDS)
+def test_the_planning_formula_says_that_it_counts_attention_alone(model):
+    with pytest.raises(NotExpressible, match="attention in every layer"):
+        of("planning", model=model, sequence_length="128")
+
+
 def test_every_count_is_of_a_preset_and_says_whose_it_is():
-    assert set(PUBLISHED) == {*PRESETS, *MIXTURES}
+    assert set(PUBLISHED) == {*PRESETS, *MIXTURES, *HYBRIDS}
     for name, entry in PUBLISHED.items():
         assert set(entry) == {"count", "source", "date"}, name
         assert re.match(r"\w+; .", entry["source"]) and isinstance(entry["date"], date), name

@@ -195,7 +195,8 @@ def assumed_text(estimate: Estimate) -> str:
     if estimate.process is None:
         return ""
     told = f"Counted as {stack_of(estimate.settings).label} runs it: {_decided_text(estimate.settings, policy(estimate.settings))}."
-    return f"{told} {_why_written_out(estimate.settings)}".rstrip()
+    more = (_why_written_out(estimate.settings), words.WITHOUT_KERNELS.get(estimate.settings.architecture.mixer, ""))
+    return " ".join((told, *filter(None, more)))
 
 
 def _why_written_out(settings: Settings) -> str:

@@ -23,6 +23,13 @@ NORM_VECTORS = {"rms": 1, "rms-cast": 1, "layer": 2, "layer-half": 2, "layer-no-
 2.13.0, nn.LayerNorm; transformers 5.24.0, NemotronLayerNorm1P, CohereLayerNorm, OlmoLayerNorm."""
 
 
+NO_MIXER, SHORT_CONVOLUTION = "none", "short-convolution"
+"""What layers have in place of attention: nothing, for all have attention, or a convolution over a few tokens."""
+
+NO_LAYERS = "none"
+"""A list of layers without any."""
+
+
 @dataclass(frozen=True)
 class Architecture:
     """Dimensions and traits of a dense decoder; without any trait it is one like Llama.
@@ -55,6 +62,9 @@ class Architecture:
     kv_lora_rank: keys and values come out of one narrow tensor of that width (multi-head latent attention), 0 where they do not.
     q_lora_rank: queries do too, 0 where they are one map. qk_nope_head_dim, qk_rope_head_dim: values of a query or key head without
     and with rotary positions, head_dim together; v_head_dim: those of a value head. rotary: how the rotary part is turned.
+
+    mixer: what layers have in place of attention; attention_layers: those that have attention all the same, by their numbers from 0.
+    mixer_kernel: tokens that its convolution looks at.
     """
 
     hidden_size: int
@@ -107,6 +117,9 @@ class Architecture:
     qk_rope_head_dim: int = 0
     v_head_dim: int = 0
     rotary: str = "halves"
+    mixer: str = NO_MIXER
+    attention_layers: str = NO_LAYERS
+    mixer_kernel: int = 0
 
     @property
     def query_width(self) -> int:
@@ -127,6 +140,11 @@ class Architecture:
     def attended_width(self) -> int:
         """Width of what all heads of attention give together."""
         return self.num_attention_heads * self.value_dim
+
+    @property
+    def attending_layers(self) -> frozenset[int]:
+        """Numbers of the layers with attention in a model whose others have something else."""
+        return frozenset() if self.attention_layers == NO_LAYERS else frozenset(map(int, self.attention_layers.split(",")))
 
     @property
     def mlp_projections(self) -> int:

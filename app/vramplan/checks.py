@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from vramplan.architecture import NO_LAYERS, NO_MIXER
 from vramplan.errors import FieldError
 from vramplan.fields import FIELDS, MAX_LAYERS
-from vramplan.kinds import WHOLE_MODEL, Choice, Field, Measured, Targets, WholeNumber
+from vramplan.kinds import WHOLE_MODEL, Choice, Field, Layers, Measured, Targets, WholeNumber
 from vramplan.limits import decimal_limits, limits
 from vramplan.measured_run.record import format_record, parse_record
 from vramplan.targets import named_parts, normal_text
@@ -114,6 +115,8 @@ def _read(field: Field, text: str, texts: Mapping[str, str]) -> tuple[Value, str
         return _targets(field, text)
     if isinstance(field.kind, WholeNumber):
         return _whole_number(field, text, *limits(field, texts))
+    if isinstance(field.kind, Layers):
+        return _layers(field, text)
     if isinstance(field.kind, Measured):
         return _measured(field, text)
     return _exact_decimal(field, text, *decimal_limits(field, texts))
@@ -132,6 +135,15 @@ def _targets(field: Field, text: str) -> tuple[Value, str]:
     names = ", ".join(option.value for option in field.kind.options)
     parts = ", ".join(field.kind.parts)
     return text, f"{field.label} must be {names}, or a comma list of {parts}; {came(text)}. Name each part once."
+
+
+def _layers(field: Field, text: str) -> tuple[str, str]:
+    parts = [part.strip() for part in text.split(",")] if len(text) <= MAX_TYPED_LENGTH else []
+    numbers = sorted({int(part) for part in parts if _WHOLE.fullmatch(part)})
+    if text == NO_LAYERS or parts and len(numbers) == len(parts) and numbers[-1] < field.kind.count:
+        return text if text == NO_LAYERS else ",".join(map(str, numbers)), ""
+    span = f"from 0 to {count_text(field.kind.count - 1)}"
+    return text, f"{field.label} must be {NO_LAYERS}, or a comma list of different layers {span}; {came(text)}. Name each layer once, such as 3,7,11."
 
 
 def _whole_number(field: Field, text: str, minimum: int, maximum: int) -> tuple[Value, str]:
@@ -184,9 +196,31 @@ def _contradictions(values: Mapping[str, Value]) -> list[FieldError]:
         errors["broadcast_heads"] = message
     errors |= _about_experts(values)
     errors |= _about_latent_attention(values)
+    errors |= _about_mixers(values)
     if values.get("plain_mlp") and values.get("adapter_targets") == "gate" and values.get("method") not in WHOLE_MODEL:
         errors["adapter_targets"] = f"Adapter targets must be maps the model has; with {_label('plain_mlp')} there is no gate. Name another map."
     return [FieldError(name, message) for name, message in errors.items()]
+
+
+NOT_WITH_MIXERS = ("sliding_window", "parallel_blocks", "norms_after", "learned_positions", "alibi", "num_experts", "kv_lora_rank")
+"""Traits that are not counted in a decoder some of whose layers have something else in place of attention."""
+
+
+def _about_mixers(values: Mapping[str, Value]) -> dict[str, str]:
+    """Complaints about what some layers have in place of attention, and about which these are."""
+    if "mixer" not in values:
+        return {}
+    if values["mixer"] == NO_MIXER:
+        given = (name for name, nothing in (("attention_layers", NO_LAYERS), ("mixer_kernel", 0)) if values.get(name, nothing) != nothing)
+        return {name: f"{_label(name)} goes with {_label('mixer')} only. Choose what the other layers have, or clear this." for name in given}
+    found, listed = {}, values.get("attention_layers", NO_LAYERS)
+    if listed != NO_LAYERS and int(listed.rpartition(",")[2]) >= values.get("num_layers", MAX_LAYERS):
+        found["attention_layers"] = f"{_label('attention_layers')} must be below the {count_text(values['num_layers'])} layers, counted from 0; got “{listed}”. Leave the others out."
+    if not values.get("mixer_kernel", 1):
+        found["mixer_kernel"] = f"{_label('mixer_kernel')} must be at least 1 where there is a convolution; got “0”. Enter the model’s number."
+    if name := next((name for name in NOT_WITH_MIXERS if values.get(name)), ""):
+        found["mixer"] = f"{_label('mixer')} and {_label(name)} are not counted together. Choose one of the two."
+    return found
 
 
 NEEDED_BY_EXPERTS = ("experts_per_token", "expert_intermediate_size")

@@ -20,7 +20,7 @@ from vramplan.curve import curve
 from vramplan.errors import FrameError, Missing, NotExpressible, SettingsError
 from vramplan.fetching import file_bytes, file_text, hub_text
 from vramplan.fields import FIELDS, SECTIONS
-from vramplan.kinds import Choice, ExactDecimal, Field, Measured, Targets
+from vramplan.kinds import Choice, ExactDecimal, Field, Layers, Measured, Targets
 from vramplan.limits import range_text
 from vramplan.fit import fit, longest_sequence
 from vramplan.gpus import gpu_curves
@@ -304,6 +304,8 @@ def _flag(name: str) -> str:
 def _metavar(field: Field) -> str:
     if isinstance(field.kind, Choice | Targets):
         return "CHOICE"
+    if isinstance(field.kind, Layers):
+        return "LAYERS"
     if isinstance(field.kind, Measured):
         return "AMOUNTS"
     return "NUMBER" if isinstance(field.kind, ExactDecimal) else "N"

@@ -12,6 +12,7 @@ from vramplan.kinds import (
     ExactDecimal,
     Field,
     Kind,
+    Layers,
     Measured,
     Option,
     Targets,
@@ -46,6 +47,9 @@ MAX_INTERMEDIATE = 1_048_576
 MAX_HEAD_DIM = 4_096
 MAX_LATENT_RANK = 1_048_576
 """Widest MLP or expert."""
+
+MAX_TAPS = 64
+"""Most tokens that a convolution in place of attention looks at."""
 
 MAX_LEARNED_POSITIONS = 1_048_576
 """Most rows of a learned position table."""
@@ -135,6 +139,13 @@ ROTATIONS = Choice(
         Option("halves", "Halves of a head", "as in Llama and MiniCPM3"),
         Option("pairs", "Pairs of values", "rope_interleave, as in DeepSeek-V3"),
         Option("complex", "Complex numbers", "as in DeepSeek-V2"),
+    )
+)
+
+MIXERS = Choice(
+    (
+        Option("none", "Nothing", "all layers have attention"),
+        Option("short-convolution", "Short convolution", "as in LFM2"),
     )
 )
 
@@ -248,6 +259,9 @@ FIELDS: tuple[Field, ...] = (
     _trait("qk_rope_head_dim", "Head with rotary positions", "Values of a query or key head that are turned: qk_rope_head_dim.", WholeNumber(0, MAX_HEAD_DIM // 2)),
     _trait("v_head_dim", "Value head", "Width of one value head under latent attention: v_head_dim.", WholeNumber(0, MAX_HEAD_DIM)),
     _trait("rotary", "Rotary positions", "How latent attention turns its rotary part.", ROTATIONS),
+    _trait("mixer", "In place of attention", "What layers have that are not listed below.", MIXERS),
+    _trait("attention_layers", "Layers with attention", "By their numbers, the first is 0: full_attn_idxs.", Layers(MAX_LAYERS)),
+    _trait("mixer_kernel", "Taps of the convolution", "Tokens it looks at: conv_L_cache.", WholeNumber(0, MAX_TAPS, "tokens")),
     _step_field(
         "objective",
         Choice(
@@ -315,7 +329,7 @@ FIELDS: tuple[Field, ...] = (
             EVERYTHING,
         ),
         "Adapter targets",
-        "Projections that get an adapter.",
+        "Projections that get an adapter; in and out are those of layers without attention.",
         "method",
         applies=with_adapters,
         governed_by="method",

@@ -54,11 +54,18 @@ class Targets:
 
 
 @dataclass(frozen=True)
+class Layers:
+    """A setting that takes the numbers of some layers, from 0 up, as a comma list, or the word for none; below `count`."""
+
+    count: int
+
+
+@dataclass(frozen=True)
 class Measured:
     """A setting that takes what was measured of a run, as measured_run.record writes it, or nothing."""
 
 
-Kind = Choice | WholeNumber | ExactDecimal | Targets | Measured
+Kind = Choice | WholeNumber | ExactDecimal | Targets | Layers | Measured
 
 
 def always(values: Mapping[str, object]) -> bool:

@@ -5,7 +5,8 @@ from decimal import Decimal
 
 from vramplan.catalogue import presets
 from vramplan.fields import MAX_CUSTOM_SEQUENCE_LENGTH
-from vramplan.kinds import Field, Measured, WholeNumber
+from vramplan.architecture import NO_LAYERS
+from vramplan.kinds import Field, Layers, Measured, WholeNumber
 from vramplan.units import UNIT_LABELS, convert_amount, count_text
 
 
@@ -37,6 +38,8 @@ def range_text(field: Field, values: Mapping[str, object]) -> str:
     if isinstance(field.kind, WholeNumber):
         minimum, maximum = limits(field, values)
         return f"{count_text(minimum)} to {count_text(maximum)} {field.kind.unit}".strip()
+    if isinstance(field.kind, Layers):
+        return f"numbers of layers from 0, or {NO_LAYERS}"
     if isinstance(field.kind, Measured):
         return "amounts in bytes, such as allocated.13207024640, or nothing"
     low, high, unit = decimal_limits(field, values)

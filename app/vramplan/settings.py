@@ -14,7 +14,7 @@ from vramplan.fields import BY_NAME, FIELDS
 from vramplan.kinds import WHOLE_MODEL, with_divided_states
 from vramplan.limits import max_sequence_length
 from vramplan.stacks import stacks
-from vramplan.targets import attention_maps, named_parts
+from vramplan.targets import attention_maps, mixer_maps, named_parts
 
 
 TOO_LARGE = 10**MAX_TYPED_LENGTH
@@ -95,6 +95,9 @@ class Settings:
     qk_rope_head_dim: int | None = None
     v_head_dim: int | None = None
     rotary: str | None = None
+    mixer: str | None = None
+    attention_layers: str | None = None
+    mixer_kernel: int | None = None
     objective: str | None = None
     reference: str | None = None
     method: str | None = None
@@ -194,7 +197,8 @@ class Settings:
     def targets(self) -> tuple[str, ...]:
         """The linear maps that get an adapter."""
         shape = self.architecture
-        return named_parts(self.adapter_targets, attention_maps(q_lora_rank=shape.q_lora_rank, kv_lora_rank=shape.kv_lora_rank))
+        attention = attention_maps(q_lora_rank=shape.q_lora_rank, kv_lora_rank=shape.kv_lora_rank)
+        return named_parts(self.adapter_targets, attention, mixer_maps(shape.mixer))
 
     @property
     def max_sequence_length(self) -> int:

@@ -1,5 +1,7 @@
 """Which linear maps get an adapter: the two common sets by name, or any list."""
 
+from vramplan.architecture import NO_MIXER
+
 ATTENTION = ("q", "k", "v", "o")
 """Projections of attention, in the order in which a layer runs them."""
 
@@ -12,7 +14,10 @@ MLP = ("gate", "up", "down")
 ALL_LINEAR = (*ATTENTION, *MLP)
 """Every linear map of a layer: what PEFT's "all-linear" selects. Source: peft 0.21.2, tuners/tuners_utils.py."""
 
-EVERYTHING = ("q", *LATENT, "k", "v", "o", *MLP, "lm_head", "embed")
+MIXER = ("in", "out")
+"""Maps of what stands in place of attention: all that lead into it, and the one out of it."""
+
+EVERYTHING = ("q", *LATENT, "k", "v", "o", *MIXER, *MLP, "lm_head", "embed")
 """Everything that can be named: also the output head and the embedding."""
 
 NAMED = {"attention": ATTENTION, "all-linear": ALL_LINEAR}
@@ -29,11 +34,17 @@ def attention_maps(*, q_lora_rank: int, kv_lora_rank: int) -> tuple[str, ...]:
     return (*LATENT, "o") if q_lora_rank else ("q", *LATENT[2:], "o")
 
 
-def named_parts(text: str, attention: tuple[str, ...] = ATTENTION) -> tuple[str, ...]:
+def mixer_maps(mixer: str) -> tuple[str, ...]:
+    """The linear maps of what a model's layers have in place of attention, where they have such."""
+    return () if mixer == NO_MIXER else MIXER
+
+
+def named_parts(text: str, attention: tuple[str, ...] = ATTENTION, mixer: tuple[str, ...] = ()) -> tuple[str, ...]:
     """The projections a text names, in the order of EVERYTHING; empty if it names anything else, or one twice. `attention`: the maps
-    of the model's attention, which the names of sets stand for."""
+    of the model's attention, which the names of sets stand for; `mixer`: those of what other layers have in its place."""
     if text in NAMED:
-        return (*attention, *(part for part in NAMED[text] if part not in ATTENTION))
+        others = tuple(part for part in NAMED[text] if part not in ATTENTION)
+        return (*attention, *mixer, *others) if others else attention
     parts = [part.strip() for part in text.split(",")]
     if len(set(parts)) < len(parts) or not set(parts) <= set(EVERYTHING):
         return ()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from vramplan.catalogue import cards, gpu_classes, presets
 from vramplan.checks import Value
 from vramplan.fields import BY_NAME
-from vramplan.kinds import Choice, Measured, Option, Targets
+from vramplan.kinds import Choice, Layers, Measured, Option, Targets
 from vramplan.settings import as_text
 from vramplan.stacks import stacks
 from vramplan.units import count_text, counted, gib_text, plain_decimal
@@ -98,6 +98,11 @@ HEADS_BROADCAST = "No fused kernel takes a key/value head that is broadcast, so 
 
 DISTANCES_ADDED = "The model adds distances to attention’s scores, so those of every pair of tokens are stored whatever the kernel."
 """The same for a model whose library has no other attention."""
+
+WITHOUT_KERNELS = {
+    "short-convolution": "Convolutions run as PyTorch has them, without the package causal_conv1d, which another kernel would come from.",
+}
+"""What is taken as not installed, by what stands in place of attention."""
 
 VERDICTS = {"yes": "Fits", "likely": "Likely fits", "unlikely": "Unlikely to fit", "no": "Does not fit"}
 """What each verdict is called."""
@@ -224,6 +229,8 @@ def value_text(name: str, value: Value) -> str:
     kind = BY_NAME[name].kind
     if isinstance(kind, Choice | Targets):
         return next((option.label for option in kind.options if option.value == as_text(value)), as_text(value))
+    if isinstance(kind, Layers):
+        return value.replace(",", ", ")
     if isinstance(kind, Measured):
         return value or "nothing"
     return count_text(value) if isinstance(value, int) else plain_decimal(value)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from vramplan.catalogue import TRAITS
 from vramplan.fields import FIELDS, SECTIONS
-from vramplan.kinds import Choice, ExactDecimal, Field, Measured, Option, Targets
+from vramplan.kinds import Choice, ExactDecimal, Field, Layers, Measured, Option, Targets
 from vramplan.limits import range_text
 from vramplan.words import option_groups
 from pyscript.tree import Child, Element, h
@@ -102,7 +102,7 @@ def is_targets(field: Field) -> bool:
 
 
 def is_typed(field: Field) -> bool:
-    """Whether the field is a number in a box, of which the range is shown."""
+    """Whether the field is typed into a box, beside which stands what it takes."""
     return not isinstance(field.kind, Choice | Targets | Measured)
 
 
@@ -269,7 +269,7 @@ def _box(field: Field, texts: Mapping[str, str], described: str) -> Element:
         id=field.name,
         name=field.name,
         value=texts[field.name],
-        inputmode="text" if isinstance(field.kind, ExactDecimal) else "numeric",
+        inputmode="text" if isinstance(field.kind, ExactDecimal | Layers) else "numeric",
         autocomplete="off",
         spellcheck="false",
         aria_describedby=f"{described} {range_id(field.name)}",

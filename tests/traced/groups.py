@@ -25,6 +25,8 @@ SMALL = ("llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b", "smollm2-360m")
 OTHER_KINDS = tuple(model for model, shape in SHAPES.items() if "traits" in shape)
 WRITES_SCORES_OUT = ("bloom-560m",)
 """Its only attention (transformers 5.24.0, models/bloom/modeling_bloom.py)."""
+MIXES = tuple(model for model in OTHER_KINDS if "mixer" in SHAPES[model]["traits"])
+"""Models some of whose layers have something else in place of attention."""
 KEEPS_ITS_LINEAR_LAYERS = ("falcon-7b",)
 """A subclass of nn.Linear is not quantised (transformers 5.24.0, integrations/bitsandbytes.py, replace_with_bnb_linear)."""
 LARGE = ("llama-3.1-8b", "mistral-7b-v0.3", "qwen2.5-7b", "qwen3-8b")
@@ -194,12 +196,24 @@ def families() -> Iterator[Configuration]:
         kernel = {"attention": "eager", "sequence_length": 512} if model in WRITES_SCORES_OUT else {"sequence_length": 1024}
         place = {"model": model, "micro_batch": 2} | kernel | checkpointing
         attention = attention_maps(model)
+        every = f"{attention},{MLP},in,out" if model in MIXES else f"{attention},{MLP}"
         yield identify(**FULL | place)
         yield identify(**MIXED | place)
-        yield identify(**LORA | place, targets=f"{attention},{MLP}")
+        yield identify(**LORA | place, targets=every)
         if model not in KEEPS_ITS_LINEAR_LAYERS:
-            yield identify(**QLORA | place, targets=f"{attention},{MLP}")
+            yield identify(**QLORA | place, targets=every)
         yield identify(**LORA | FUSED_LOSS | place, targets=attention)
+    for model, checkpointing in product(MIXES, CHECKPOINTING):
+        place = {"model": model, "sequence_length": 2048} | FUSED_LOSS | checkpointing
+        yield identify(**FULL | place)
+        yield identify(**MIXED | place, attention="eager")
+        yield identify(**LORA | place, targets="in,out,up")
+        yield identify(**QLORA | {"kbit_preparation": "none", "lora_dropout": 0.05} | place, targets=f"{ATTENTION},in,out")
+    for model in MIXES:
+        place = {"model": model, "sequence_length": 512, "micro_batch": 4}
+        yield identify(**FULL | place | FUSED_LOSS, autocast="none", checkpointing="none")
+        yield identify(**QLORA | place, targets=f"{ALL_LINEAR},in,out", gradient_accumulation_steps=4)
+        yield identify(**FULL | place, optimizer="adamw-8bit", gradient_accumulation_steps=4)
     for model in ("pythia-410m", "phi-1.5", "stablelm-2-1.6b", "olmo2-1b"):
         place = {"model": model, "sequence_length": 512}
         yield identify(**LORA | FUSED_LOSS | place, targets=ALL_LINEAR, attention="eager", checkpointing="none")

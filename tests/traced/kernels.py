@@ -122,6 +122,26 @@ def logsumexp(value, *rest, **options) -> int:
     return value.numel() * value.element_size()
 
 
+def contiguous_copy(value: torch.Tensor) -> int:
+    """A copy of what lies in another order than its own."""
+    return 0 if value.is_contiguous() else value.numel() * value.element_size()
+
+
+def convolution(value, weight, *rest, **options) -> int:
+    """The input of a convolution over one dimension in its own order.
+
+    Source: torch 2.13.0, aten/src/ATen/native/Convolution.cpp, _convolution (`input = input.contiguous()`); a depthwise one in bfloat16
+    or float32 is the kernel of native/cuda/DepthwiseConv2d.cu, which needs nothing else (ConvParams::use_cudnn_depthwise).
+    """
+    return contiguous_copy(value)
+
+
+def convolution_backward(gradient, value, weight, *rest, **options) -> int:
+    """The same for the input that was kept, and for the gradient. Source: torch 2.13.0, Convolution.cpp, convolution_backward;
+    native/cuda/DepthwiseConv2d.cu, conv_depthwise2d_backward_cuda_out."""
+    return contiguous_copy(gradient) + contiguous_copy(value)
+
+
 TEMPORARIES: dict[object, Callable[..., int]] = {
     aten._softmax_backward_data.default: softmax_backward,
     aten._scaled_dot_product_flash_attention_backward.default: flash_attention_backward,
@@ -129,6 +149,8 @@ TEMPORARIES: dict[object, Callable[..., int]] = {
     aten.embedding_dense_backward.default: embedding_backward,
     aten._foreach_norm.Scalar: foreach_norm,
     aten.logsumexp.default: logsumexp,
+    aten.convolution.default: convolution,
+    aten.convolution_backward.default: convolution_backward,
 }
 
 

@@ -28,6 +28,7 @@ OTHER_MODULES = {
     "opt": {"o": "out_proj", "up": "fc1", "down": "fc2"},
     "phi": {"o": "dense", "up": "fc1", "down": "fc2"},
     "starcoder2": {"up": "c_fc", "down": "c_proj"},
+    "lfm2": {"o": "self_attn.out_proj", "gate": "w1", "up": "w3", "down": "w2", "in": "in_proj", "out": "conv.out_proj"},
     "mixtral": {"gate": "w1", "up": "w3", "down": "w2"},
 }
 """What an architecture calls its linear maps where that is not Llama's word. A plain MLP has no gate."""

@@ -8,6 +8,7 @@ term up to a whole byte once.
 from fractions import Fraction
 
 from vramplan.architecture import (
+    NO_MIXER,
     Architecture,
     adapted_projections,
     adapter_parameters,
@@ -233,6 +234,8 @@ def _must_be_countable(settings: Settings) -> None:
         raise NotExpressible("model", "The planning formula counts one MLP in every layer, no experts. Choose the accounting “Training step”.")
     if settings.architecture.kv_lora_rank:
         raise NotExpressible("model", "The planning formula counts four maps of attention, no latent attention (MLA). Choose the accounting “Training step”.")
+    if settings.architecture.mixer != NO_MIXER:
+        raise NotExpressible("model", "The planning formula counts attention in every layer. Choose the accounting “Training step”.")
     if settings.sharding in DIVIDING:
         raise NotExpressible("sharding", f"The planning formula divides nothing between GPUs, as {_label('sharding', settings.sharding)} does.")
     if settings.trains_adapters and set(settings.targets) not in COUNTED_TARGETS:

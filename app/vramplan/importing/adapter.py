@@ -14,7 +14,7 @@ from vramplan.importing.inventory import LINEAR, OTHER, Inventory, Module, concr
 from vramplan.importing.patterns import Pattern, Work
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.values import absent, shown, typed
-from vramplan.targets import EVERYTHING, NAMED, attention_maps, named_parts
+from vramplan.targets import EVERYTHING, MIXER, NAMED, attention_maps, named_parts
 
 EVERY_LINEAR = "all-linear"
 """The word for every linear map but the head, in any case of letters."""
@@ -109,7 +109,7 @@ def read_adapter(config: Mapping[str, object], inventory: Inventory) -> Adapter:
         matched=tuple(name for name, _ in (*adapted, *saved)),
         unmatched=tuple(name for name, module in left if module.kind == LINEAR),
         unknown=_unknown(config, inventory),
-        texts=_texts(config, set(ranks.values()), rank, adapted),
+        texts=_texts(config, inventory, set(ranks.values()), rank, adapted),
         inexact=tuple(_inexact(config, inventory, adapted, saved, set(ranks.values()))),
     )
 
@@ -251,14 +251,20 @@ ATTENTIONS = tuple(attention_maps(q_lora_rank=rank, kv_lora_rank=latent) for ran
 """The maps of every kind of attention."""
 
 
-def _texts(config: Mapping[str, object], ranks: set[int], rank: int, adapted: Iterable[tuple[str, Module]]) -> dict[str, str]:
+def _texts(config: Mapping[str, object], inventory: Inventory, ranks: set[int], rank: int, adapted: Iterable[tuple[str, Module]]) -> dict[str, str]:
     """The adapter as settings, as far as they can say it; nothing where no target has a name there."""
     roles = {role for _, module in adapted for role in module.role.split()}
     parts = tuple(part for part in EVERYTHING if part in roles)
     if not parts:
         return {}
-    named = next((name for name in NAMED for attention in ATTENTIONS if named_parts(name, attention) == parts), ",".join(parts))
+    mixer = _mixer(inventory)
+    named = next((name for name in NAMED for attention in ATTENTIONS if named_parts(name, attention, mixer) == parts), ",".join(parts))
     return {"rank": str(ranks.pop() if len(ranks) == 1 else rank), "adapter_targets": named} | _dropout(config)
+
+
+def _mixer(inventory: Inventory) -> tuple[str, ...]:
+    """The maps in and out of what a model has in place of attention, where it has such."""
+    return MIXER if any(module.role in MIXER for module in inventory.modules) else ()
 
 
 def _dropout(config: Mapping[str, object]) -> dict[str, str]:

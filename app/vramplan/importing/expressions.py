@@ -7,6 +7,8 @@ import operator
 from collections.abc import Mapping
 from functools import lru_cache
 
+from vramplan.architecture import NO_LAYERS
+
 OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -28,10 +30,15 @@ FUNCTIONS = {
     "len": len,
     "count": lambda group, item, before: group[:before].count(item),
     "every": lambda group, item: _every(group, item),
+    "places": lambda group, items: tuple(place for place, item in enumerate(group) if item in items),
+    "listed": lambda numbers: ",".join(map(str, numbers)) or NO_LAYERS,
+    "among": lambda number, listed: str(number) in listed.split(","),
+    "whole": int,
     "several": lambda value: isinstance(value, tuple),
 }
 """What may be asked of a list: how long it is, how often something stands before a place, at every which place it stands (0 for
-nowhere, -1 where there is no such rule); and of a value, whether it is one."""
+nowhere, -1 where there is no such rule), at which places some items stand, the same as a text, and whether that names a number;
+of a number, its whole part; and of a value, whether it is a list."""
 
 
 def _every(group: tuple, item: str) -> int:

@@ -7,13 +7,13 @@ from vramplan.accountings.step.head import loss_rows
 from vramplan.accountings.step.host import EACH, STAGED
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, TRANSFORMERS, UNDIVIDED, Sharding, Structure
 from vramplan.accountings.step.unsloth_rows import SMALL_CARD_BYTES, rows_and_columns, rows_by_free_memory
-from vramplan.architecture import Architecture
+from vramplan.architecture import NO_MIXER, Architecture
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
 from vramplan.policy import AS_THE_STACK, Policy, policy, stack_of
 from vramplan.settings import Settings
 from vramplan.stacks import stacks
-from vramplan.targets import ATTENTION, LATENT, NAMED, attention_maps
+from vramplan.targets import ATTENTION, LATENT, MIXER, NAMED, attention_maps
 from vramplan.units import MIB
 
 RMS_NORMS = ("rms", "rms-cast")
@@ -285,6 +285,8 @@ def _must_be_countable(settings: Settings, chosen: Policy) -> None:
     """Say which setting this accounting has no tensors for."""
     if settings.method == "pretraining":
         _must_start_from_nothing(settings, chosen)
+    if settings.architecture.mixer != NO_MIXER:
+        _mixers_must_be_countable(settings, chosen)
     if settings.architecture.num_experts:
         _experts_must_be_countable(settings, chosen)
     _targets_must_be_there(settings)
@@ -353,6 +355,24 @@ def _label(name: str, value: str) -> str:
     return next(option.label for option in BY_NAME[name].kind.options if option.value == value)
 
 
+def _mixers_must_be_countable(settings: Settings, chosen: Policy) -> None:
+    """Say what is not counted where some layers have something else in place of attention."""
+    label = stack_of(settings).label
+    if stack_of(settings)["experts"] != "grouped" or chosen.model_code != TRANSFORMERS or chosen.adapter_kernel != "peft":
+        raise NotExpressible("stack", f"Layers without attention are counted as transformers 5 runs them, not as {label} does; choose another stack.")
+    if settings.trains_on_pairs:
+        raise NotExpressible("objective", "DPO and reward models are not counted for models with layers without attention; choose next-token training.")
+    if settings.divides_states:
+        kind = _label("sharding", settings.sharding)
+        raise NotExpressible("sharding", f"Layers without attention are not counted where GPUs divide the states, as {kind} does; choose DDP, or none.")
+    if {chosen.norm_kernel, chosen.mlp_kernel} != {TRANSFORMERS}:
+        raise NotExpressible("layer_kernels", "Liger’s kernels are not counted for models with layers without attention; choose the model’s own layers.")
+    if settings.half_precision == "fp16":
+        raise NotExpressible("half_precision", "A convolution in FP16 is cuDNN’s, whose workspace is not counted; choose BF16.")
+    if settings.quantization in NO_EXPERTS_IN and settings.method == "qlora":
+        raise NotExpressible("quantization", "Files quantised by GPTQ or AWQ are not counted for models with layers without attention; choose NF4 or LLM.int8().")
+
+
 def _experts_must_be_countable(settings: Settings, chosen: Policy) -> None:
     """Say what is not counted together with experts."""
     others = chosen.model_code != TRANSFORMERS or chosen.adapter_kernel != "peft"
@@ -389,6 +409,8 @@ def _targets_must_be_there(settings: Settings) -> None:
     has = attention_maps(q_lora_rank=shape.q_lora_rank, kv_lora_rank=shape.kv_lora_rank)
     if missing := [name for name in settings.targets if name in (*ATTENTION, *LATENT) and name not in has]:
         raise NotExpressible("adapter_targets", f"The model’s attention has the maps {', '.join(has)}, no {missing[0]}; name those, or choose “Attention only”.")
+    if missing := [name for name in settings.targets if name in MIXER and shape.mixer == NO_MIXER]:
+        raise NotExpressible("adapter_targets", f"Every layer of this model has attention, so there is no map {missing[0]} of anything else; leave it out.")
 
 
 NO_EXPERTS_IN = ("gptq", "gptq-ungrouped", "awq")

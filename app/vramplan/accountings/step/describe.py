@@ -111,12 +111,12 @@ def _saved_by_layers(step: Step, instant: Instant, kept: Amount, tokens: int, se
     if not kept[1] or not instant.layers:
         return ()
     counts: dict[LayerWalks, int] = {}
-    for row in step.rows:
+    for row in (row for row in step.rows if row.before >= step.first_trained):
         counts[row.walks] = counts.get(row.walks, 0) + max(0, min(row.count, instant.layers - row.before))
-    tape, first = step.rows[0].walks.tape, []
-    if step.first_saves_less != NOTHING:
-        counts[step.rows[0].walks] -= 1
-        first = tape.saved_tensors(input_gradient=False)
+    of_first, first = step.row_of(min(step.first_trained, step.run.shape.num_layers - 1)).walks, []
+    if step.first_saves_less != NOTHING and instant.layers > step.first_trained:
+        counts[of_first] -= 1
+        first = of_first.tape.saved_tensors(input_gradient=False)
     of_others = (
         replace(each, count=count * each.count, bytes=count * each.bytes)
         for walks, count in counts.items() if count

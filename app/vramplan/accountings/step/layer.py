@@ -16,6 +16,7 @@ from vramplan.accountings.step.operations import (
     projection,
     scale,
 )
+from vramplan.accountings.step.short_convolution import short_convolution
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, Structure
 from vramplan.accountings.step.tape import TOKENS, Tape, Tensor
 
@@ -54,8 +55,8 @@ def decoder_layer(run: Structure, *, external_input: bool) -> Tape:
 
 def _one_after_the_other(tape: Tape, run: Structure, x: Tensor) -> None:
     normed = _norm_before(tape, run, x, "input norm")
-    attended = _block_output(tape, run, _attention(tape, run, normed), "attention")
-    x = add(tape, x, attended, "residual after attention")
+    mixed = short_convolution(tape, run, normed) if run.mixes else _attention(tape, run, normed)
+    x = add(tape, x, _block_output(tape, run, mixed, "attention"), "residual after attention")
     normed = _norm_before(tape, run, x, "norm before MLP")
     inner = _mlp(tape, run, normed)
     tape.operations[-1].reads += (normed,)

@@ -127,6 +127,7 @@ class Step:
         self.head = head_walks(run)
         self.reference = reference_walks(run) if run.reference in ("copy", "shared") else None
         self.output = _per_token(run.shape.hidden_size * residual_size(run))
+        self.first_trained = self._first_trained()
         self.rows = self._rows()
         self.parameters = state.parameters(run), state.trained_parameters(run)
         self.shares = shares_of(run, of_layer=self.rows[-1].walks.gradients, of_head=self.head.gradients)
@@ -166,12 +167,24 @@ class Step:
             walks = layer_walks(kind)
             escaped = NOTHING if kind.reentrant or not kind.checkpointing else walks.tape.escaped()
             kept = plus(self.output, escaped) if kind.checkpointing else walks.saved
-            kept = NOTHING if self.layers_need_no_gradient() else kept
+            kept = NOTHING if self.layers_need_no_gradient() or before < self.first_trained else kept
             found.append(Row(walks, count, before, kept, escaped, kept_before))
             before, kept_before = before + count, plus(kept_before, times(count, kept))
         for row, before in pairwise(reversed(found)):
             before.escaped_after = plus(row.escaped_after, times(row.count, row.escaped))
         return found
+
+    def _first_trained(self) -> int:
+        """Layers before the first whose input or weights need a gradient: without checkpointing those of a frozen model up to its
+        first adapter. Source: torch 2.13.0, autograd saves what a gradient needs."""
+        run, before = self.run, 0
+        if run.checkpointing or run.trains_base or "embed" in run.targets or self.layers_need_no_gradient():
+            return 0
+        for kind, count in rows_of_layers(run):
+            if layer_walks(kind).gradients:
+                return before
+            before += count
+        return before
 
     def _gradients_by_rows(self) -> None:
         """What a layer of every row leaves of its gradients, and what the layers after it have left."""
@@ -313,7 +326,7 @@ class Step:
 
     def backward(self, resident, layer: int, moment: str, *, accumulating: bool) -> list[Instant]:
         """The instants of one layer's backward pass, its second forward pass included; none where layers have none."""
-        if self.layers_need_no_gradient():
+        if self.layers_need_no_gradient() or layer < self.first_trained:
             return []
         held = (*resident, *self.held_backward(layer, accumulating=accumulating), *self.at_place(self.place(layer)))
         where = self.row_of(layer).walks, self.layers_before(layer)
@@ -356,7 +369,7 @@ class Step:
             return self._behind(layer)
         row, count = self.rows[-1] if layer >= self.run.shape.num_layers else self.row_of(layer), self.layers_before(layer)
         by_layers = plus(row.kept_before, times(count - row.before, row.kept))
-        return plus(by_layers, self.first_saves_less if count else NOTHING, total_of(self.of_embedding))
+        return plus(by_layers, self.first_saves_less if count > self.first_trained else NOTHING, total_of(self.of_embedding))
 
     def layers_before(self, layer: int) -> int:
         """How many layers have left something when a layer starts forward: with checkpointing itself too."""
@@ -417,8 +430,8 @@ class Step:
 
     def _first_layer_saves_less(self) -> Amount:
         """The first layer's input has the type of the embeddings, though later layers may have float32 inputs. Without
-        checkpointing the embeddings of a frozen model get no gradient, so the first layer saves nothing before its first
-        adapter.
+        checkpointing the embeddings of a frozen model get no gradient, so the first layer with an adapter saves nothing before
+        that.
 
         Source: torch 2.13.0, autograd saves what a gradient needs; transformers 5.24.0, enable_input_require_grads is
         called for gradient checkpointing.
@@ -429,7 +442,7 @@ class Step:
             return _per_token(-(residual_size(run) - first) * run.shape.hidden_size)
         if run.trains_base or "embed" in run.targets or self.layers_need_no_gradient():
             return NOTHING
-        of_first = self.rows[0].walks
+        of_first = self.row_of(self.first_trained).walks
         return plus(of_first.tape.saved(input_gradient=False), times(-1, of_first.saved))
 
     def layers_need_no_gradient(self) -> bool:

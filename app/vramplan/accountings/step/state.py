@@ -56,6 +56,7 @@ def base_weights(run: Structure) -> tuple[Weight, ...]:
     shape, hidden, kinds = run.shape, run.shape.hidden_size, counts_of_layers(run).items()
     rows = [] if run.quantization else [weight for kind, count in kinds for weight in _linear(kind, count)]
     rows += [weight for kind, count in kinds for weight in _experts(kind, count)]
+    rows += [weight for kind, count in kinds for weight in _convolutions(kind, count)]
     rows += [weight for kind, count in kinds for weight in _biases(kind, count)]
     if shape.head_bias:
         rows.append(Weight("head bias", 1, shape.vocab_size, 1, run.head_size, "biases"))
@@ -105,6 +106,17 @@ BUFFERS = "buffers"
 DeepseekV3TopkRouter (e_score_correction_bias)."""
 
 
+def _convolutions(kind: Structure, layers: int) -> list[Weight]:
+    """Weights (channels, 1, taps) of convolutions, which no library quantises. Adafactor keeps a value for every channel less than is
+    counted, for it takes them as (1, taps) each.
+
+    Source: transformers 5.24.0, models/lfm2/modeling_lfm2.py, Lfm2ShortConv; integrations/bitsandbytes.py, replace_with_bnb_linear.
+    """
+    if not kind.mixes:
+        return []
+    return [Weight("convolution", layers, kind.shape.hidden_size * kind.shape.mixer_kernel, 1, kind.embedding_size, "convolutions")]
+
+
 def _biases(kind: Structure, layers: int) -> list[Weight]:
     """Biases (out) of linear maps; preparation of a quantised model gives them the type of the embedding."""
     shape, sizes = kind.shape, kind.projection_sizes
@@ -117,11 +129,11 @@ def _norms(kind: Structure, layers: int) -> list[Weight]:
     """Weights and biases of norms: (H) each, (d) on heads, (Q) and (U) over all of them."""
     shape, vectors = kind.shape, kind.shape.norm_vectors
     rows = [("norms", layers * norms_per_layer(extra_norms=shape.extra_norms, shared_norm=shape.shared_norm), shape.hidden_size)]
-    if shape.kv_lora_rank:
+    if shape.kv_lora_rank and not kind.mixes:
         rows += [(name, layers, width) for name, width in (("norms of narrow queries", shape.q_lora_rank), ("norms of narrow keys and values", shape.kv_lora_rank)) if width]
-    if shape.query_key_norms:
+    if shape.query_key_norms and not kind.mixes:
         rows.append(("query and key norms", 2 * layers, shape.head_dim))
-    if shape.wide_query_key_norms:
+    if shape.wide_query_key_norms and not kind.mixes:
         rows += [("query norms", layers, shape.query_width), ("key norms", layers, shape.kv_width)]
     return [Weight(name, vectors * count, width, 1, kind.norm_size, "norms") for name, count, width in rows if vectors]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vramplan.architecture import Architecture
+from vramplan.architecture import NO_MIXER, Architecture
 
 HALF, SINGLE = 2, 4
 """Bytes per value of the 16-bit types, and of float32 (IEEE 754)."""
@@ -13,6 +13,11 @@ TRANSFORMERS, LITGPT, TORCHTUNE = "transformers", "litgpt", "torchtune"
 TORCHAO_EXPANDING_BYTES = 14
 """Bytes per weight while torchao expands NF4: two halves of int64 indices (8 together), looked up (2) and scaled (2) in 16 bits,
 and put together (2). Source: torchao 0.9.0, dtypes/nf4tensor.py, NF4Tensor.get_original_weight."""
+
+
+CONVOLUTION_PARTS = 3
+"""Parts of hidden_size that a short convolution's first map gives. Source: transformers 5.24.0, models/lfm2/modeling_lfm2.py,
+Lfm2ShortConv.__init__."""
 
 
 @dataclass(frozen=True)
@@ -119,11 +124,21 @@ class Structure:
     compiled: bool
 
     @property
+    def mixes(self) -> bool:
+        """Whether layers have something else in place of attention. Of a model that has both kinds, ask each kind."""
+        return self.shape.mixer != NO_MIXER
+
+    @property
     def projection_sizes(self) -> dict[str, tuple[int, int]]:
         """(in, out) widths of every linear map of a layer."""
         shape = self.shape
         hidden, query, kv, inner = shape.hidden_size, shape.query_width, shape.kv_width, self.mlp_width
-        sizes = self._latent_sizes if shape.kv_lora_rank else {"q": (hidden, query), "k": (hidden, kv), "v": (hidden, kv), "o": (query, hidden)}
+        if self.mixes:
+            sizes = {"in": (hidden, CONVOLUTION_PARTS * hidden), "out": (hidden, hidden)}
+        elif shape.kv_lora_rank:
+            sizes = self._latent_sizes
+        else:
+            sizes = {"q": (hidden, query), "k": (hidden, kv), "v": (hidden, kv), "o": (query, hidden)}
         if not inner:
             return sizes
         gate = {} if shape.plain_mlp else {"gate": (hidden, inner)}
@@ -210,5 +225,6 @@ class Structure:
             heads = tuple((name,) for name in self._latent_sizes if name != "o")
         else:
             heads = (("q", "k", "v"),) if self.fuses_heads else (("q",), ("k",), ("v",))
+        mixer = (("in",), ("out",)) if self.mixes else (*heads, ("o",))
         inner = (("gate", "up"),) if self.fuses_gate_up else (("up",),) if self.shape.plain_mlp else (("gate",), ("up",))
-        return (*heads, ("o",), *inner, ("down",)) if self.mlp_width else (*heads, ("o",))
+        return (*mixer, *inner, ("down",)) if self.mlp_width else mixer
