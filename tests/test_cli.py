@@ -233,7 +233,7 @@ def test_unknown_parts_of_a_link_are_named():
 # Help and pipes
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", (*COMMANDS, "sweep"))
 def test_help_lists_every_flag_with_its_hint(command):
     out = run(command, "--help").out
     assert all(f"--{name.replace('_', '-')}" in out for name in FIELD_ORDER)

@@ -80,6 +80,11 @@ def check(texts: Mapping[str, str], defaults: Mapping[str, str]) -> Checked:
     return Checked(values, tuple(sorted(errors, key=lambda error: order.index(error.field))), tuple(unused))
 
 
+def complaint(field: Field, text: str, texts: Mapping[str, str]) -> str:
+    """What is wrong with one text of a field, by itself; nothing where it can be used."""
+    return _read(field, text, texts)[1]
+
+
 def quoted(text: str) -> str:
     """A text from outside as it is repeated in a sentence: shortened, and without control characters."""
     return f"“{printable(text, SHOWN_LENGTH)}”"

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from vramplan import blocks, brought, chronicle, measure, own_run, scene, tables
 from vramplan.accountings import estimate
@@ -32,9 +33,12 @@ from vramplan.measured_run.pickled import MAX_BYTES
 from vramplan.measured_run.reading import Reading, read_file
 from vramplan.link import read_query, to_query, unused_notices
 from vramplan.png import png
+from vramplan.ranges import named_once
 from vramplan.settings import parse
 from vramplan.svg import svg
+from vramplan.sweep import Sweep
 from vramplan.timeline import Timeline, timeline
+from vramplan.units import count_text
 
 FITS, DOES_NOT_FIT, BAD_INPUT = 0, 1, 2
 """Exit statuses."""
@@ -47,11 +51,18 @@ COMMANDS = {
     "hardware": "the smallest hardware for every method and several lengths, beside the rules of thumb",
     "compare": "the same run with every training method",
     "timeline": "memory over a training step, drawn: what is alive at every layer, forward and backward",
+    "sweep": "every combination of settings with several values: ranges of numbers, lists of choices; as a table, CSV or JSON",
     "link": "the link that opens this run in the page (with --link, at the same address)",
     "measured": "what was measured of a run, against its estimate: a paste, an out-of-memory message, a memory snapshot",
     "measure": "a script that measures this run on your GPU and prints one line for `measured`",
     "import": "what a config.json or an adapter_config.json comes to: parameters, settings, what was assumed",
 }
+
+SWEEP_EPILOG = (
+    "Settings take several values: numbers as 1:64 (each), 512:8192:512 (in steps), 512:131072:*2 (in factors) or 8,16,32;"
+    " choices as full,lora,qlora. Exit status: 0 a point fits or likely fits, 1 none does, 2 the input cannot be used, or no point counted."
+)
+"""What is said of several values below the flags of a sweep."""
 
 FILES = {
     "import": "a config.json or an adapter_config.json",
@@ -71,13 +82,15 @@ def main(arguments: list[str] | None = None) -> int:
     link = read_query(_given(options, "link") or "")
     flags = {field.name: text for field in FIELDS if (text := _given(options, field.name)) is not None}
     try:
-        read, given = _brought(options, link.texts | flags, link.version)
+        read, given = _brought(options, _one_each(options, link.texts | flags), link.version)
         reading = _measurement(options, link.texts | flags) if options.command == "measured" else None
     except ImportProblem as problem:
         return _refused(problem, as_json=options.json and options.command in ("import", "measured"))
     if options.command == "import":
         return _print(lambda: _document("import", read[-1]) if options.json else tables.import_table(read[-1]))
     texts = link.texts | given | flags
+    if options.command == "sweep":
+        return _sweep(options, texts, link.version)
     try:
         settings = parse(texts, version=link.version)
         current = None if options.command == "link" else estimate(settings)
@@ -85,9 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
         if current and options.command == "measured":
             current = own_run.with_reading(current, reading)
     except SettingsError as problem:
-        for error in problem.errors:
-            print(f"vramplan: --{_flag(error.field)}: {error.message}", file=sys.stderr)
-        return BAD_INPUT
+        return _wrong(problem)
     except NotExpressible as problem:
         print(f"vramplan: --{_flag(problem.field)}: {problem.message}", file=sys.stderr)
         return BAD_INPUT
@@ -148,6 +159,52 @@ def _timeline_text(options: argparse.Namespace, shown: Timeline, at: int | None,
     return blocks.page(shown, width=shutil.get_terminal_size().columns, over=over, ascii_only=letters)
 
 
+def _wrong(problem: SettingsError) -> int:
+    """Say what is wrong with every setting."""
+    for error in problem.errors:
+        print(f"vramplan: --{_flag(error.field)}: {error.message}", file=sys.stderr)
+    return BAD_INPUT
+
+
+def _one_each(options: argparse.Namespace, texts: dict[str, str]) -> dict[str, str]:
+    """The settings that have one value; only a sweep takes others."""
+    return named_once(texts) if options.command == "sweep" else texts
+
+
+def _sweep(options: argparse.Namespace, texts: dict[str, str], version: int) -> int:
+    """Count a grid, and print it or write it to a file."""
+    path = _given(options, "csv")
+    try:
+        swept = Sweep(texts, version=version)
+    except SettingsError as problem:
+        return _wrong(problem)
+    except Missing as problem:
+        print(f"vramplan: {problem}", file=sys.stderr)
+        return BAD_INPUT
+    if path is None and not options.json and swept.size > tables.MOST_SWEEP_ROWS:
+        size, most = count_text(swept.size), count_text(tables.MOST_SWEEP_ROWS)
+        print(f"vramplan: --csv: A table has room for {most} points; these are {size}. Name a file, - for standard output, or take larger steps.", file=sys.stderr)
+        return BAD_INPUT
+    if path not in (None, "-"):
+        status = _write(path, swept.write_csv)
+    elif path:
+        status = _print(lambda: swept.write_csv(sys.stdout) or "", end="")
+    else:
+        status = _print(lambda: _document("sweep", swept) if options.json else tables.sweep_table(swept))
+    return status or (FITS if swept.fitting else DOES_NOT_FIT if swept.counted else BAD_INPUT)
+
+
+def _write(path: str, write: Callable[[TextIO], None]) -> int:
+    """Write a file, and return 0, or the status for one that cannot be written."""
+    try:
+        with open(path, "w", encoding="utf-8", newline="") as stream:
+            write(stream)
+    except OSError as problem:
+        print(f"vramplan: {problem.filename or path} could not be written: {problem.strerror}.", file=sys.stderr)
+        return BAD_INPUT
+    return 0
+
+
 def _brought(options: argparse.Namespace, texts: dict[str, str], version: int) -> tuple[list[Imported], dict[str, str]]:
     """What was brought, a model first, then an adapter for it, and the settings that all of it gives. Raises ImportProblem."""
     named = {name: _given(options, name) for name in ("config", "adapter", *(("file",) if options.command == "import" else ()))}
@@ -190,10 +247,10 @@ def _refused(problem: ImportProblem, *, as_json: bool) -> int:
     return BAD_INPUT
 
 
-def _print(make: Callable[[], str]) -> int:
+def _print(make: Callable[[], str], end: str = "\n") -> int:
     """Print what is made, and return 0, or the status for a result that cannot be written."""
     try:
-        print(make(), flush=True)
+        print(make(), end=end, flush=True)
     except BrokenPipeError:
         _drop_output()
     except OSError as problem:
@@ -288,6 +345,9 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--svg", metavar="FILE", help="write the drawing as SVG")
             command.add_argument("--png", metavar="FILE", help="write the drawing as PNG (needs Pillow: pip install \"vramplan[png]\")")
             command.add_argument("--ascii", action="store_true", help="letters in place of block characters")
+        if name == "sweep":
+            command.epilog = SWEEP_EPILOG
+            command.add_argument("--csv", metavar="FILE", help="write every point as comma-separated values (- is standard output)")
         command.add_argument("--json", action="store_true", help="print JSON instead of a table")
         groups = {section: command.add_argument_group(label) for section, label in SECTIONS.items()}
         for field in FIELDS:

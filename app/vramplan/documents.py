@@ -26,6 +26,7 @@ from vramplan.measured_run.failure import Candidate, failure, same
 from vramplan.measured_run.reading import Reading
 from vramplan.measured_run.record import Record
 from vramplan.settings import Settings
+from vramplan.sweep import Sweep
 from vramplan.timeline import Timeline
 from vramplan.words import cost_text
 
@@ -657,6 +658,40 @@ class TimelineDocument(Document):
         )
 
 
+class SweepPointDocument(Document):
+    """One point of a grid: its values as they are typed, and what it comes to, or which setting keeps it from being counted."""
+
+    values: dict[str, str]
+    peak_bytes: Bytes | None = None
+    budget_bytes: Bytes | None = None
+    headroom_bytes: int | None = None
+    fits: bool | None = None
+    verdict: str | None = None
+    field: str | None = None
+    message: str | None = None
+
+
+class SweepDocument(Document):
+    """A run over a grid of settings."""
+
+    settings: dict[str, str] = Field(description="What was given and has one value, as it is typed; everything else is a default")
+    swept: dict[str, list[str]] = Field(description="The values of every setting that has several; those of the last one vary fastest")
+    points: list[SweepPointDocument]
+
+    @classmethod
+    def of(cls, swept: Sweep) -> Self:
+        """The document of a grid."""
+        points = []
+        for point in swept.points():
+            values = dict(zip(swept.names, point.values, strict=True))
+            if point.problem:
+                points.append(SweepPointDocument(values=values, field=point.problem.field, message=point.problem.message))
+            else:
+                known = {"peak_bytes": point.peak_bytes, "budget_bytes": point.budget_bytes, "headroom_bytes": point.headroom_bytes}
+                points.append(SweepPointDocument(values=values, **known, fits=point.fits, verdict=point.verdict))
+        return cls(settings=swept.held, swept={name: list(values) for name, values in swept.axes.items()}, points=points)
+
+
 DOCUMENTS: dict[str, type[Document]] = {
     "estimate": EstimateDocument,
     "fit": FitDocument,
@@ -665,6 +700,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "hardware": HardwareDocument,
     "compare": CompareDocument,
     "timeline": TimelineDocument,
+    "sweep": SweepDocument,
     "link": LinkDocument,
     "measure": MeasureDocument,
     "measured": MeasuredDocument,

@@ -152,7 +152,7 @@ class Estimate:
         return self.verdict in (YES, LIKELY)
 
 
-YES, LIKELY, UNLIKELY, NO = "yes", "likely", "unlikely", "no"
+VERDICTS = YES, LIKELY, UNLIKELY, NO = "yes", "likely", "unlikely", "no"
 """Answers to whether a run fits."""
 
 SURE_PERCENT = 92
@@ -166,6 +166,11 @@ cannot use. Measured: two recorded runs under FSDP went out of memory at 85 and 
 HUNDRED_PERCENT = 100
 
 
+def sure_percent(*, divided: bool) -> int:
+    """Per cent of the usable memory up to which an allocated peak fits for sure."""
+    return SURE_PERCENT_DIVIDED if divided else SURE_PERCENT
+
+
 def verdict(*, usable: int, budget: int, peak: int, process: Band | None, divided: bool = False) -> str:
     """Whether a peak fits: yes, likely, unlikely or no.
 
@@ -175,7 +180,6 @@ def verdict(*, usable: int, budget: int, peak: int, process: Band | None, divide
     """
     if peak > usable:
         return NO
-    sure = SURE_PERCENT_DIVIDED if divided else SURE_PERCENT
-    if process is None or HUNDRED_PERCENT * peak <= sure * usable:
+    if process is None or HUNDRED_PERCENT * peak <= sure_percent(divided=divided) * usable:
         return YES
     return LIKELY if process.middle <= budget else UNLIKELY

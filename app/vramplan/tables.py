@@ -3,11 +3,15 @@
 from vramplan import accounts, brought, needs, own_run, report, words
 from vramplan.curve import Curve
 from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_rows
+from vramplan.fields import BY_NAME
 from vramplan.fit import Fit
 from vramplan.gpus import GpuCurve
 from vramplan.importing.imported import Imported
+from vramplan.kinds import ExactDecimal, WholeNumber
 from vramplan.ledger import Estimate
 from vramplan.measured_run.reading import Reading
+from vramplan.sweep import Point, Sweep
+from vramplan.units import gib_text
 
 BAR_WIDTH = 24
 """Characters of the longest bar of the component table."""
@@ -169,6 +173,24 @@ def compare_table(estimate: Estimate) -> str:
         for each in report.methods(estimate)
     ]
     return "\n\n".join((headline(estimate), columns(rows, left=(0, 4, 5))))
+
+
+MOST_SWEEP_ROWS = 200
+"""Points of a grid that a table has room for."""
+
+
+def sweep_table(swept: Sweep) -> str:
+    """Every point of a grid with its peak, headroom and verdict, or why it is not counted."""
+    header = (*(BY_NAME[name].label for name in swept.names), "Peak GiB", "Headroom", "", "")
+    rows = [header, *((*point.values, *_counted_point(point)) for point in swept.points())]
+    chosen = tuple(index for index, name in enumerate(swept.names) if not isinstance(BY_NAME[name].kind, WholeNumber | ExactDecimal))
+    return columns(rows, left=(*chosen, len(header) - 2, len(header) - 1))
+
+
+def _counted_point(point: Point) -> tuple[str, ...]:
+    if point.problem:
+        return ("–", "–", "not counted", point.problem.message)
+    return (gib_text(point.peak_bytes), gib_text(point.headroom_bytes, signed=True), words.verdict_text(point.verdict), "")
 
 
 def _marks(row: report.CurveRow) -> str:

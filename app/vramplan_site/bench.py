@@ -3,6 +3,7 @@
 import statistics
 import tempfile
 import threading
+import time
 import timeit
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,10 +26,13 @@ document.documentElement.dataset.boot = "ready";
 
 
 def main() -> int:
-    """Print both tables."""
+    """Print every table."""
     print("Calculation, native Python   milliseconds")
     for name, seconds in calculation_times().items():
         print(f"  {name:<27}{seconds * 1000:>12.3f}")
+    print(f"\nSweep over micro-batch and length (one core, median of {ROUNDS})   estimates per second")
+    for name, rate in sweep_rates().items():
+        print(f"  {name:<27}{rate:>50,.0f}")
     ours, bare = start_times()
     print(f"\nPage live (new browser, median of {ROUNDS})   milliseconds   ratio")
     print(f"  bare Pyodide{bare:>37.0f}{1:>8.2f}\n  VRAM Plan{ours:>40.0f}{ours / bare:>8.2f}")
@@ -55,6 +59,34 @@ def calculation_times() -> dict[str, float]:
         calls, total = timeit.Timer(call).autorange()
         times[name] = total / calls
     return times
+
+
+SWEPT = {"micro_batch": "1:64", "sequence_length": "64:131072:8"}
+"""About a million batches."""
+
+SWEPT_RUNS = {
+    "opening configuration": {},
+    "eager attention": {"attention_kernel": "eager"},
+    "fused loss, full": {"method": "full", "loss": "fused-linear", "gpu": "80"},
+    "DPO, tiled loss": {"stack": "trl-1.15", "objective": "dpo", "gpu": "80"},
+    "FSDP2 over 8": {"sharding": "fsdp2", "sharded_over": "8"},
+}
+"""Runs that are swept, by what is special about them."""
+
+
+def sweep_rates() -> dict[str, float]:
+    """Estimates, each a peak and a verdict, per second of a whole sweep, from its texts to arrays."""
+    from vramplan.sweep import Sweep
+
+    rates = {}
+    for name, texts in SWEPT_RUNS.items():
+        found = []
+        for _ in range(ROUNDS):
+            begun = time.perf_counter()
+            points = sum(len(plane.peaks) for plane in Sweep(texts | SWEPT).planes())
+            found.append(points / (time.perf_counter() - begun))
+        rates[name] = statistics.median(found)
+    return rates
 
 
 def start_times() -> tuple[float, float]:

@@ -1,5 +1,7 @@
 """The named ways to count. All take the same Settings and return the same Estimate."""
 
+from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 
 from vramplan.accountings import planning, step
@@ -7,7 +9,8 @@ from vramplan.ledger import Estimate, Frame
 from vramplan.settings import Settings
 
 ACCOUNTINGS: dict[str, ModuleType] = {"step": step, "planning": planning}
-"""Every accounting by its name in settings; each has estimate, frames, peak_bytes, fits and CONTEXT_IS_BESIDE."""
+"""Every accounting by its name in settings; each has estimate, frames, peak_bytes, fits and CONTEXT_IS_BESIDE;
+at_batches and grid where many batches can be counted faster than one by one."""
 
 
 def estimate(settings: Settings) -> Estimate:
@@ -31,6 +34,29 @@ def peak_bytes(settings: Settings) -> int:
 def fits(settings: Settings) -> bool:
     """Whether the run fits its budget, without the rest of the estimate. Raises NotExpressible."""
     return ACCOUNTINGS[settings.accounting].fits(settings)
+
+
+def at_batches(settings: Settings) -> Callable[[int, int], tuple[int, str]]:
+    """The peak in bytes and the verdict as a function of micro-batch and sequence length: that of the accounting, where it has a fast one.
+
+    Raises NotExpressible, here or from the function.
+    """
+    own = getattr(ACCOUNTINGS[settings.accounting], "at_batches", None)
+    return own(settings) if own else partial(_one_batch, settings)
+
+
+def _one_batch(settings: Settings, micro_batch: int, length: int) -> tuple[int, str]:
+    counted = estimate(settings.varied(micro_batch=micro_batch, sequence_length=length))
+    return counted.peak_bytes, counted.verdict
+
+
+def grid(settings: Settings, micro_batches, lengths):
+    """The peaks of many batches, and the places of their verdicts among VERDICTS, in arrays of numpy as they came.
+
+    None where the accounting counts batches one by one only. Raises NotExpressible.
+    """
+    own = getattr(ACCOUNTINGS[settings.accounting], "grid", None)
+    return own(settings, micro_batches, lengths) if own else None
 
 
 def usable_bytes(settings: Settings) -> int:

@@ -9,6 +9,7 @@ from functools import partial
 
 from vramplan.accountings.step import confidence
 from vramplan.accountings.step.bands import process_band, reserved_band
+from vramplan.accountings.step.batches import Batches
 from vramplan.accountings.step.build import MATH, structure
 from vramplan.accountings.step.describe import holdings, terms
 from vramplan.accountings.step.frames import frames as frames_of
@@ -82,6 +83,18 @@ def fits(settings: Settings) -> bool:
     budget = settings.budget_bytes
     usable = budget - settings.context_bytes
     return verdict(usable=usable, budget=budget, peak=peak, process=process, divided=settings.divides_states) in (YES, LIKELY)
+
+
+def at_batches(settings: Settings) -> Callable[[int, int], tuple[int, str]]:
+    """The peak in bytes and the verdict as a function of micro-batch and sequence length. Raises NotExpressible."""
+    return Batches(settings).at
+
+
+def grid(settings: Settings, micro_batches, lengths):
+    """The peak of every batch, and the place of its verdict among VERDICTS, in arrays of numpy. Raises NotExpressible."""
+    from vramplan.accountings.step import arrays  # numpy is there for those who sweep alone
+
+    return arrays.grid(Batches(settings), micro_batches, lengths)
 
 
 def tensors_of_size(settings: Settings, wanted: Callable[[int], bool]) -> tuple[Placed, ...]:

@@ -1,6 +1,7 @@
 """What is held beyond the tensors: by PyTorch's caching allocator, and by the process as nvidia-smi shows it."""
 
 from vramplan.accountings.step.structure import Structure
+from vramplan.accountings.step.whole import most
 from vramplan.ledger import HUNDRED_PERCENT, Band
 
 CHUNKED, IN_A_LOOP, WITH_LOGITS, DIVIDED = (98, 107), (80, 102), (90, 120), (97, 141)
@@ -13,10 +14,10 @@ def reserved_band(run: Structure, *, peak: int, smaller_transient: int) -> Band:
     """Bytes the caching allocator holds.
 
     The allocator keeps blocks for the loss and for a layer's backward pass, and cannot fully use one for the other, so
-    it tends to hold the peak and the smaller of the two. Never less than the peak itself.
+    it tends to hold the peak and the smaller of the two. Never less than the peak itself. Arrays of both give arrays.
     """
     both = peak + smaller_transient
-    low, high = (max(peak, percent * both // HUNDRED_PERCENT) for percent in _percents(run))
+    low, high = (most(peak, percent * both // HUNDRED_PERCENT) for percent in _percents(run))
     return Band(low, high)
 
 

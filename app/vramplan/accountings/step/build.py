@@ -7,6 +7,7 @@ from vramplan.accountings.step.head import loss_rows
 from vramplan.accountings.step.host import EACH, STAGED
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, TRANSFORMERS, UNDIVIDED, Sharding, Structure
 from vramplan.accountings.step.unsloth_rows import SMALL_CARD_BYTES, rows_and_columns, rows_by_free_memory
+from vramplan.accountings.step.whole import least, most
 from vramplan.architecture import NO_MIXER, Architecture
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
@@ -52,8 +53,13 @@ SMALLEST_OFFLOADED_BYTES = 2 * MIB
 SHORTEST_OFFLOADED_ROW = 512
 """Tokens of a row from which Unsloth moves checkpoints. Source: unsloth 2026.10.9, models/_utils.py, apply_unsloth_gradient_checkpointing."""
 
-UNSLOTH_BY_FREE_MEMORY = "unsloth-2025.11"
-"""The loss whose chunks depend on the memory that is free."""
+UNSLOTH, UNSLOTH_BY_FREE_MEMORY = "unsloth", "unsloth-2025.11"
+"""Losses whose chunks depend on the GPU, and the one where that is on the memory that is free."""
+
+KEY_PARTS, ROWS_OF_KEYS, WIDEST_IN_REGISTERS = 200, 64, 128
+"""Parts that all heads' keys are worked on in at most, keys of a block, and widest head whose gradients need no room of their own in the
+memory-efficient kernel. Source: torch 2.13.0, ATen/native/transformers/cuda/attention_backward.cu, _efficient_attention_backward
+(num_splits_key); mem_eff_attention/kernel_backward.h (kOutputInRF)."""
 
 SIZES = {"bf16": HALF, "fp32": SINGLE}
 """Bytes per value of the two precisions."""
@@ -80,8 +86,9 @@ def structure(settings: Settings) -> Structure:
     targets, on_experts = _targets(settings)
     attention = _attention(settings, shape, chosen)
     fusible = shape.norm in RMS_NORMS
-    tokens = settings.rows * settings.sequence_length
-    offload = _offload(settings, chosen)
+    turns = Switches(settings, chosen, shape, attention)
+    batch = settings.rows, settings.sequence_length
+    offload = chosen.checkpoint_offload if turns.offloads(*batch) else ""
     run = Structure(
         shape=shape,
         trains_base=settings.trains_base,
@@ -94,10 +101,10 @@ def structure(settings: Settings) -> Structure:
         quantization=settings.quantization if prepared else "",
         compute_is_fp16=settings.half_precision == "fp16",
         attention=attention,
-        masked=bool(shape.sliding_window) and settings.sequence_length > shape.sliding_window,
-        one_row=settings.rows == 1,
-        key_blocks=_key_blocks(settings, shape, attention),
-        sorts_embedding=settings.trains_base and tokens > FEWEST_SORTED_TOKENS,
+        masked=turns.masked(*batch),
+        one_row=turns.one_row(*batch),
+        key_blocks=turns.key_blocks(*batch),
+        sorts_embedding=turns.sorts_embedding(*batch),
         checkpointing=settings.checkpointing != "none",
         reentrant=chosen.reentrant or bool(offload),
         offload=offload,
@@ -105,9 +112,7 @@ def structure(settings: Settings) -> Structure:
         mlp_kernel=COMPILED if compiled else chosen.mlp_kernel if fusible else TRANSFORMERS,
         adapter_kernel=chosen.adapter_kernel,
         loss=loss,
-        loss_rows=loss_rows(
-            loss=loss, tokens=tokens, sequences=settings.rows, vocab_size=shape.vocab_size, hidden_size=shape.hidden_size
-        ),
+        loss_rows=0,
         loss_columns=0,
         outputs_kept=chosen.outputs_kept,
         head_width=SCORES_PER_ROW if scores else shape.vocab_size,
@@ -123,7 +128,92 @@ def structure(settings: Settings) -> Structure:
         compiled=compiled,
         steps_in_backward=chosen.optimizer_step == IN_BACKWARD and settings.gradient_accumulation_steps == 1,
     )
-    return _with_unsloth_rows(run, settings, tokens) if chosen.loss == "unsloth" else run
+    rows, columns = LossChunks(run, settings).of(settings.micro_batch, settings.sequence_length)
+    return replace(run, loss_rows=rows, loss_columns=columns) if rows else run
+
+
+class Switches:
+    """Choices of a structure that turn on the batch: each is what it is of rows and a length, or of arrays of them place by place.
+
+    Beside them only the chunks of the loss depend on the batch.
+    """
+
+    def __init__(self, settings: Settings, chosen: Policy, shape: Architecture, attention: str):
+        widest = max(shape.head_dim, shape.value_dim)
+        in_blocks = bool(shape.kv_lora_rank) and attention == "efficient-repeated" and widest > WIDEST_IN_REGISTERS
+        self.heads = shape.num_attention_heads if in_blocks else 0
+        self.trains_base, self.window, self.hidden_size = settings.trains_base, shape.sliding_window, shape.hidden_size
+        self.offload = chosen.checkpoint_offload if settings.checkpointing == "offloaded" else ""
+
+    def masked(self, rows: int, length: int) -> bool:
+        """Whether attention gets a mask: some rows are longer than the window."""
+        return (length > self.window) & bool(self.window)
+
+    def one_row(self, rows: int, length: int) -> bool:
+        """Whether one row goes through the model alone."""
+        return rows == 1
+
+    def key_blocks(self, rows: int, length: int) -> int:
+        """Blocks of keys whose gradients the memory-efficient kernel adds up at once; counted for latent attention, which it usually takes."""
+        if not self.heads:
+            return 0
+        heads = rows * self.heads
+        return heads * most(least(-(-length // ROWS_OF_KEYS), KEY_PARTS // heads), 1)
+
+    def sorts_embedding(self, rows: int, length: int) -> bool:
+        """Whether there are enough tokens for the embedding's backward to sort them."""
+        return (rows * length > FEWEST_SORTED_TOKENS) & self.trains_base
+
+    def offloads(self, rows: int, length: int) -> bool:
+        """Whether checkpoints wait in host memory: not where nobody asked, or a stack does not for short rows or small ones.
+
+        Source: unsloth_zoo 2026.10.9, gradient_checkpointing.py, UnslothCheckpointFunction.forward (MINIMUM_SIZE); unsloth 2026.10.9,
+        models/_utils.py, apply_unsloth_gradient_checkpointing.
+        """
+        large = HALF * rows * length * self.hidden_size > SMALLEST_OFFLOADED_BYTES
+        long = (length >= SHORTEST_OFFLOADED_ROW) | (self.offload != STAGED)
+        return (large & long | (self.offload == EACH)) & bool(self.offload)
+
+
+def switches(settings: Settings) -> Switches:
+    """The switches of a run."""
+    chosen = policy(settings)
+    shape = _as_coded(settings.architecture, chosen)
+    return Switches(settings, chosen, shape, _attention(settings, shape, chosen))
+
+
+class LossChunks:
+    """The rows and columns of scores that the loss of one run holds at a time, for whole numbers of a batch or arrays of them.
+
+    run: the structure but for these. Unsloth's depend on the GPU; every token is taken as labelled there but the last of a row.
+    """
+
+    def __init__(self, run: Structure, settings: Settings):
+        self._run, self._budget, self._rows = run, settings.budget_bytes, settings.rows // settings.micro_batch
+        self._free = self._free_bytes(settings) if run.loss == UNSLOTH_BY_FREE_MEMORY else 0
+
+    def of(self, micro_batch: int, length: int) -> tuple[int, int]:
+        """(rows, columns) in one batch, 0 where they are all."""
+        run, sequences = self._run, self._rows * micro_batch
+        tokens, vocab_size, hidden_size = sequences * length, run.shape.vocab_size, run.shape.hidden_size
+        if run.loss == UNSLOTH_BY_FREE_MEMORY:
+            checkpoints = run.shape.num_layers * run.embedding_size * hidden_size * tokens if run.checkpointing else 0
+            return rows_by_free_memory(tokens=tokens, vocab_size=vocab_size, free_bytes=most(self._free - checkpoints, 0)), 0
+        if run.loss.startswith(UNSLOTH):
+            return rows_and_columns(
+                tokens=most(tokens - micro_batch, 1),
+                vocab_size=vocab_size,
+                hidden_size=hidden_size,
+                tiles=not run.trains_base and not run.compute_is_fp16,
+                small_card=self._budget <= SMALL_CARD_BYTES,
+            )
+        return loss_rows(loss=run.loss, tokens=tokens, sequences=sequences, vocab_size=vocab_size, hidden_size=hidden_size), 0
+
+    def _free_bytes(self, settings: Settings) -> int:
+        """Memory that is free at the first loss of a run but for checkpoints, before there are optimizer states: the usable budget, less
+        the weights. What the allocator holds beyond them is not known, and not taken off."""
+        usable = settings.budget_bytes - settings.context_bytes
+        return usable - state.weight_bytes(self._run) - state.adapter_bytes(self._run)
 
 
 def _as_coded(shape: Architecture, chosen: Policy) -> Architecture:
@@ -138,43 +228,6 @@ def _as_coded(shape: Architecture, chosen: Policy) -> Architecture:
     return replace(
         shape, tied_embeddings=False, activation=activation, embedding_dropout=False, residual_dropout=False, broadcast_heads=False
     )
-
-
-def _with_unsloth_rows(run: Structure, settings: Settings, tokens: int) -> Structure:
-    """The structure with the rows of Unsloth's loss, which depend on the GPU. Every token is taken as labelled but the last of a row.
-
-    Free memory is taken at the first loss of a run, before there are optimizer states: the usable budget, less the weights and the
-    checkpoints that are on the GPU. What the allocator holds beyond them is not known, and not taken off.
-    """
-    sizes = {"tokens": tokens, "vocab_size": run.shape.vocab_size}
-    if run.loss == UNSLOTH_BY_FREE_MEMORY:
-        checkpoints = run.shape.num_layers * run.embedding_size * run.shape.hidden_size * tokens if run.checkpointing else 0
-        usable = settings.budget_bytes - settings.context_bytes
-        free = usable - state.weight_bytes(run) - state.adapter_bytes(run) - checkpoints
-        return replace(run, loss_rows=rows_by_free_memory(**sizes, free_bytes=max(free, 0)))
-    rows, columns = rows_and_columns(
-        tokens=max(tokens - settings.micro_batch, 1),
-        vocab_size=run.shape.vocab_size,
-        hidden_size=run.shape.hidden_size,
-        tiles=not run.trains_base and not run.compute_is_fp16,
-        small_card=settings.budget_bytes <= SMALL_CARD_BYTES,
-    )
-    return replace(run, loss_rows=rows, loss_columns=columns)
-
-
-def _offload(settings: Settings, chosen: Policy) -> str:
-    """How checkpoints wait in host memory: empty where they stay, because nobody asked, or a stack does not for short rows or small ones.
-
-    Source: unsloth_zoo 2026.10.9, gradient_checkpointing.py, UnslothCheckpointFunction.forward (MINIMUM_SIZE); unsloth 2026.10.9,
-    models/_utils.py, apply_unsloth_gradient_checkpointing.
-    """
-    if settings.checkpointing != "offloaded":
-        return ""
-    kind, length = chosen.checkpoint_offload, settings.sequence_length
-    size = HALF * settings.rows * length * settings.architecture.hidden_size
-    if kind == EACH or size > SMALLEST_OFFLOADED_BYTES and (kind != STAGED or length >= SHORTEST_OFFLOADED_ROW):
-        return kind
-    return ""
 
 
 def _loaded_sizes(settings: Settings, chosen: Policy) -> dict[str, int]:
@@ -460,18 +513,3 @@ def _attention(settings: Settings, shape: Architecture, chosen: Policy) -> str:
     in_float32 = chosen.base_precision == "fp32" or (settings.method == "qlora" and chosen.kbit_preparation != "none")
     grouped = shape.num_kv_heads != shape.num_attention_heads
     return MATH if in_float32 and grouped and not chosen.autocast else "efficient"
-
-
-KEY_PARTS, ROWS_OF_KEYS, WIDEST_IN_REGISTERS = 200, 64, 128
-"""Parts that all heads' keys are worked on in at most, keys of a block, and widest head whose gradients need no room of their own in the
-memory-efficient kernel. Source: torch 2.13.0, ATen/native/transformers/cuda/attention_backward.cu, _efficient_attention_backward
-(num_splits_key); mem_eff_attention/kernel_backward.h (kOutputInRF)."""
-
-
-def _key_blocks(settings: Settings, shape: Architecture, attention: str) -> int:
-    """Blocks of keys whose gradients the memory-efficient kernel adds up at once; counted for latent attention, which it usually takes."""
-    if not shape.kv_lora_rank or attention != "efficient-repeated" or max(shape.head_dim, shape.value_dim) <= WIDEST_IN_REGISTERS:
-        return 0
-    heads = settings.rows * shape.num_attention_heads
-    parts = min(-(-settings.sequence_length // ROWS_OF_KEYS), KEY_PARTS // heads)
-    return heads * max(parts, 1)

@@ -11,6 +11,7 @@ from vramplan.accountings.step.operations import cast, linear, norm
 from vramplan.accountings.step.scores import scores as scores_of
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.accountings.step.tape import FIXED, POSITIONS, TOKENS, Operation, Tape, Tensor
+from vramplan.accountings.step.whole import least, power_from
 
 COPIES_PER_CHUNK = 4
 """float32 tensors of one chunk's scores that are alive at once: logits, log-probabilities, and for the entropy their
@@ -73,7 +74,7 @@ def _compare(tape: Tape, run: Structure) -> None:
 
 
 def loss_rows(*, loss: str, tokens: int, sequences: int, vocab_size: int, hidden_size: int) -> int:
-    """Tokens that a chunk of the loss holds, 0 where the loss is not chunked.
+    """Tokens that a chunk of the loss holds, 0 where the loss is not chunked; of arrays of tokens and sequences as well.
 
     Source: liger-kernel 0.8.5, ops/fused_linear_cross_entropy.py, fused_linear_cross_entropy_forward: as many rows as
     take about the memory of the hidden states, rounded up to a power of two.
@@ -81,16 +82,16 @@ def loss_rows(*, loss: str, tokens: int, sequences: int, vocab_size: int, hidden
     if loss == "fused-linear":
         parts = -(-vocab_size // hidden_size)
         rows = -(-tokens // parts)
-        return min(1 << (rows - 1).bit_length(), tokens)
+        return least(power_from(rows), tokens)
     if loss == "tiled":
-        return min(TILE_ROWS, tokens)
+        return least(TILE_ROWS, tokens)
     if loss == "split-litgpt":
-        return min(litgpt.CHUNK_POSITIONS * sequences, tokens)
+        return least(litgpt.CHUNK_POSITIONS * sequences, tokens)
     if loss.startswith("split-torchtune"):
         return sequences * -(-(tokens // sequences) // torchtune.CHUNKS)
     if loss == "logits-litgpt":
-        return min(litgpt.CHUNK_POSITIONS, tokens)
-    return min(CHUNK_ROWS, tokens) if loss.startswith("chunked") else 0
+        return least(litgpt.CHUNK_POSITIONS, tokens)
+    return least(CHUNK_ROWS, tokens) if loss.startswith("chunked") else 0
 
 
 def _cross_entropy(tape: Tape, scores: Tensor, in_use: tuple[Tensor, ...]) -> None:

@@ -247,6 +247,14 @@ class Step:
             instant.moment += IN_FIRST_STEP
         return first
 
+    def with_chunks(self) -> list[Instant]:
+        """Every instant of the head, of the loss and of the reference, in order: those whose bytes may have rows of a chunk in them."""
+        found = []
+        for resident, accumulating in ((self.resident, False), (self.resident_later, True)) if self.run.accumulates else ((self.resident, False),):
+            for part in (self.reference_forward, self.loss):
+                found += part(resident, accumulating=accumulating, every=True)
+        return found
+
     def _micro_batch(self, resident, *, accumulating: bool) -> list[Instant]:
         """The moments of one micro-batch, before whose first others may have left their gradients."""
         last, run = self.run.shape.num_layers - 1, {"accumulating": accumulating}
@@ -287,17 +295,19 @@ class Step:
         held, layer_walks = (*resident, *self._lingering(), *beside, *self.at_place("forward")), self.row_of(layer).walks
         return _at(_named(FORWARD, accumulating), held, layer_walks.forward, "layer forward", layer_walks, self.layers_before(layer))
 
-    def reference_forward(self, resident, *, accumulating: bool) -> list[Instant]:
-        """The instants of the reference's forward pass, its last layer's and its head's, while what the trained model saves is there."""
+    def reference_forward(self, resident, *, accumulating: bool, every: bool = False) -> list[Instant]:
+        """The instants of the reference's forward pass, its last layer's and its head's, while what the trained model saves is there:
+        those that may be the peak, or every one of the head."""
         if self.reference is None:
             return []
         moment, walk, where = _named(REFERENCE, accumulating), "head of the reference", (self.reference, self.run.shape.num_layers)
         after = (*resident, ("saved_activations", self.saved()), ("logits", self.reference.beside))
         held = (*after, ("autocast_copies", self._reference_copies()))
+        in_head, beyond = self.reference.every if every else (self.reference.head, self.reference.after)
         return [
             *_at(moment, held, self.reference.layer, "layer of the reference", *where),
-            *_at(moment, held, self.reference.head, walk, *where),
-            *_at(moment, after, self.reference.after, walk, *where),
+            *_at(moment, held, in_head, walk, *where),
+            *_at(moment, after, beyond, walk, *where),
         ]
 
     def _reference_copies(self) -> Amount:
@@ -526,8 +536,12 @@ class Step:
 
     def resting(self, moment: str, tokens: int, sequence_length: int) -> int:
         """Bytes that are held at the loss or in the last layer's backward pass besides the tensors of that moment."""
+        return evaluate(self.rest(moment), tokens, sequence_length)
+
+    def rest(self, moment: str) -> Amount:
+        """The same for every batch."""
         saved = self.saved() if moment == LOSS else self._saved_backward(self.run.shape.num_layers - 1)
-        return evaluate(plus(_total(self.resident), saved), tokens, sequence_length)
+        return plus(_total(self.resident), saved)
 
     def alive(self, instant: Instant) -> list[Alive]:
         """The tensors of the tape that are alive at an instant."""

@@ -1,8 +1,10 @@
 """How many rows, and how many entries of the vocabulary, Unsloth's losses take at a time.
 
-Belongs here: the rules by which they are chosen. Not here: what is held for them, which is head.py.
+Belongs here: the rules by which they are chosen, for whole numbers of tokens and for arrays of them. Not here: what is held for
+them, which is head.py.
 """
 
+from vramplan.accountings.step.whole import either, least, most, power_from
 from vramplan.units import GIB, MIB
 
 FEWEST_LOGITS = 512 * 151_936
@@ -39,14 +41,17 @@ def rows_and_columns(*, tokens: int, vocab_size: int, hidden_size: int, tiles: b
     tokens: labelled ones. tiles: a frozen head, and a GPU from compute capability 8.0 on. Source: unsloth_zoo 2026.10.9,
     fused_losses/fused_linear.py, fused_linear_rows, _tiled_layout, _ce_impl, _flash_min_rows_auto.
     """
-    if tiles and vocab_size > 2 * TILE_STEP and (small_card or tokens >= MOST_ROWS):
-        rows = min(MOST_ROWS, tokens)
-        widest = TILE_STEP if small_card else max(SCORE_TILE_BYTES // (rows * SCORE_BYTES), TILE_STEP)
-        return rows, min(widest - widest % TILE_STEP, TILE_STEP * -(-vocab_size // TILE_STEP))
     usual = _power_below(tokens * hidden_size // vocab_size)
-    least = min(max(_power_below(FEWEST_LOGITS // vocab_size), FEWEST_ROWS), MOST_ROWS)
-    most = max(CHUNK_BUDGET_BYTES // (vocab_size * SCORE_BYTES), 2)
-    return max(min(max(usual, least), MOST_ROWS, most, tokens), 1), 0
+    fewest = min(max(_power_below(FEWEST_LOGITS // vocab_size), FEWEST_ROWS), MOST_ROWS)
+    by_budget = max(CHUNK_BUDGET_BYTES // (vocab_size * SCORE_BYTES), 2)
+    whole = most(least(least(most(usual, fewest), min(MOST_ROWS, by_budget)), tokens), 1)
+    if not tiles or vocab_size <= 2 * TILE_STEP:
+        return whole, 0
+    rows = least(MOST_ROWS, tokens)
+    widest = TILE_STEP if small_card else most(SCORE_TILE_BYTES // (rows * SCORE_BYTES), TILE_STEP)
+    columns = least(widest - widest % TILE_STEP, TILE_STEP * -(-vocab_size // TILE_STEP))
+    tiled = (tokens >= MOST_ROWS) | small_card
+    return either(tiled, rows, whole), either(tiled, columns, 0)
 
 
 def rows_by_free_memory(*, tokens: int, vocab_size: int, free_bytes: int) -> int:
@@ -55,12 +60,13 @@ def rows_by_free_memory(*, tokens: int, vocab_size: int, free_bytes: int) -> int
     Chunks are rounded to the nearest multiple of four, and to one: all scores at once where they fit the free memory.
     Source: unsloth_zoo 2025.11.1, fused_losses/cross_entropy_loss.py, _get_chunk_multiplier and get_chunk_size.
     """
-    target = max(free_bytes // 2, 1)
-    fours = round(SCORE_BYTES * tokens * vocab_size / (CHUNK_MULTIPLE * target))
-    chunks = min(max(CHUNK_MULTIPLE * fours, 1), tokens)
+    scores, part = SCORE_BYTES * tokens * vocab_size, CHUNK_MULTIPLE * most(free_bytes // 2, 1)
+    fours, beyond = (2 * scores + part) // (2 * part), (2 * scores + part) % (2 * part)
+    fours = fours - (beyond == 0) * (fours % 2)  # a half goes to the even neighbour, as Python rounds
+    chunks = least(most(CHUNK_MULTIPLE * fours, 1), tokens)
     return -(-tokens // chunks)
 
 
 def _power_below(value: int) -> int:
     """The largest power of two that is not above a number; 1 below 2."""
-    return 1 << max(value.bit_length() - 1, 0)
+    return power_from(most(value, 1) + 1) // 2

@@ -51,7 +51,7 @@ class HeadWalks:
 
 class ReferenceWalks:
     """The forward pass of DPO's reference, without a backward pass; `beside`: what the trained model's head has left by then,
-    at the operation with the index `turn`."""
+    at the operation with the index `turn`. `every`: all points of the head's walk, up to its end and after it."""
 
     def __init__(self, run: Structure):
         reference = reference_of(run)
@@ -59,7 +59,9 @@ class ReferenceWalks:
         self.layer_tape = decoder_layer(reference, external_input=False)
         self.head_tape = head_and_loss(reference)
         self.layer = tallest(self.layer_tape.forward_alone(copies=not self.kept_copies))
-        self.head, self.after = _parted(self.head_tape, self.head_tape.forward_alone(copies=not self.kept_copies))
+        points, end = self.head_tape.forward_alone(copies=not self.kept_copies), _place(self.head_tape, FORWARD_ENDS)
+        self.head, self.after = _parted(self.head_tape, points)
+        self.every = list(enumerate(points))[:end], list(enumerate(points))[end:]
         head = head_and_loss(run)
         self.turn = _place(head, REFERENCE_TURN)
         self.beside, self.alive_beside = head.forward(keeps=True)[self.turn], head.alive_forward(self.turn, keeps=True)

@@ -1,0 +1,48 @@
+"""One run at any micro-batch and sequence length: their plane falls into regions, each with a structure of its own, and over each the
+peak is a surface.
+"""
+
+from vramplan.accountings.step.build import LossChunks, structure, switches
+from vramplan.accountings.step.surfaces import Surface, surface_of
+from vramplan.ledger import verdict
+from vramplan.settings import Settings
+
+Region = tuple[bool, bool, bool, bool, int, int]
+"""What a batch turns on, and the columns of a tile of its loss: everything but the rows of that that a structure has of a batch."""
+
+
+class Batches:
+    """One run at any batch. Raises NotExpressible as its structure does, which no batch makes countable or not."""
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.usable = settings.budget_bytes - settings.context_bytes
+        self.chunks, self._turns = LossChunks(structure(settings), settings), switches(settings)
+        self._rows = settings.rows // settings.micro_batch
+        self._surfaces: dict[Region, Surface] = {}
+
+    def at(self, micro_batch: int, length: int) -> tuple[int, str]:
+        """The peak in bytes and the verdict of one batch."""
+        settings = self.settings
+        rows, columns = self.chunks.of(micro_batch, length)
+        surface = self.surface((*self.turned(micro_batch, length), columns), micro_batch, length)
+        batch = self.tokens(micro_batch, length), length, rows
+        peak = surface.peak(*batch)
+        process = surface.process(peak, *batch, context=settings.context_bytes)
+        return peak, verdict(usable=self.usable, budget=settings.budget_bytes, peak=peak, process=process, divided=settings.divides_states)
+
+    def tokens(self, micro_batch: int, length: int) -> int:
+        """Tokens that go through the model together; of arrays as well."""
+        return self._rows * micro_batch * length
+
+    def turned(self, micro_batch: int, length: int) -> tuple[bool, bool, bool, bool, int]:
+        """What a batch turns on; of arrays, arrays."""
+        rows, turns = self._rows * micro_batch, self._turns
+        parts = (turns.masked, turns.one_row, turns.sorts_embedding, turns.offloads, turns.key_blocks)
+        return tuple(part(rows, length) for part in parts)
+
+    def surface(self, region: Region, micro_batch: int, length: int) -> Surface:
+        """The surface of a region, of which one batch is given."""
+        if region not in self._surfaces:
+            self._surfaces[region] = surface_of(structure(self.settings.varied(micro_batch=micro_batch, sequence_length=length)))
+        return self._surfaces[region]
