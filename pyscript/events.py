@@ -3,7 +3,7 @@
 import asyncio
 import traceback
 
-from js import clearTimeout, console, document, setTimeout
+from js import IntersectionObserver, clearTimeout, console, document, setTimeout, window
 from pyodide.ffi import create_proxy
 
 
@@ -66,3 +66,44 @@ class Later:
         if self._waiting is not None:
             clearTimeout(self._waiting)
             self._waiting = None
+
+
+class WhenSeen:
+    """An action on a part of the page that runs once the calls have paused and somebody sees the part, or it is printed.
+
+    While the part is out of sight, typing has nothing to wait for.
+    """
+
+    def __init__(self, element_id: str, action, milliseconds: int):
+        self._action = action
+        self._stale = self._in_sight = False
+        self._later = Later(self.at_once, milliseconds)
+        listen(window, "beforeprint", lambda event: self.up_to_date())
+        IntersectionObserver.new(create_proxy(guarded(self._on_sight))).observe(document.getElementById(element_id))
+
+    def call(self) -> None:
+        """The part shows something that has changed."""
+        self._stale = True
+        if self._in_sight:
+            self._later.call()
+
+    def cancel(self) -> None:
+        """The part has nothing to show."""
+        self._stale = False
+        self._later.cancel()
+
+    def at_once(self) -> None:
+        """Run the action now."""
+        self.cancel()
+        self._action()
+
+    def up_to_date(self) -> None:
+        """Run the action now if anything has changed since it last ran."""
+        if self._stale:
+            self.at_once()
+
+    def _on_sight(self, entries, observer) -> None:
+        """The part has come into sight, or left it."""
+        self._in_sight = entries[entries.length - 1].isIntersecting
+        if self._in_sight:
+            self.up_to_date()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vramplan import accounts, chart, chronicle, gpus, report, scene, timechart, words
+from vramplan import accounts, chart, chronicle, gpus, needs, report, scene, timechart, words
 from vramplan.chart import WIDE, Chart, Frame
 from vramplan.compare import compare, counted_or_why
 from vramplan.curve import curve
@@ -19,6 +19,7 @@ from pyscript.views import components as components_view
 from pyscript.views import curve as curve_view
 from pyscript.views import fits as fits_view
 from pyscript.views import gpus as gpus_view
+from pyscript.views import hardware as hardware_view
 from pyscript.views import headline as headline_view
 from pyscript.views import moments as moments_view
 from pyscript.views import problems as problems_view
@@ -33,6 +34,9 @@ class Results:
     found: Fit
     chart: Chart
 
+
+STEP = "step"
+"""The accounting that rules of thumb are held against."""
 
 KEPT = "kept"
 """The name of the run that was kept, among those that can be laid over another."""
@@ -183,6 +187,21 @@ def alternatives(shown: Results) -> Element:
     """The single changes."""
     caption = "Runs that differ from this one in a single setting, the largest saving first, with what it costs"
     return fits_view.changes(report.alternatives(shown.estimate, shown.found), caption, "One change")
+
+
+def hardware(estimate: Estimate) -> Element:
+    """The smallest hardware for every method and several lengths."""
+    return hardware_view.needs(*needs.need_rows(estimate.settings), needs.need_sentence(estimate.settings), needs.host_guidance(estimate))
+
+
+def rules_of_thumb() -> Element:
+    """Rules of thumb beside what the training step computes."""
+    return hardware_view.claims(needs.claim_rows(STEP))
+
+
+def links_between_gpus() -> list[Element]:
+    """What GPUs have between them."""
+    return hardware_view.links(needs.link_rows(), needs.LINKS_SENTENCE)
 
 
 def gpu_curve(estimate: Estimate) -> GpuCurve | None:

@@ -12,6 +12,7 @@ from vramplan.settings import Settings
 from pyscript import panels
 from pyscript.dom import Region
 from pyscript.events import Later, listen
+from pyscript.hardware import HardwareSide
 from pyscript.timeline import TimelineSide
 from pyscript.tree import Element
 from pyscript.views import problems as problems_view
@@ -41,6 +42,7 @@ class ResultsSide:
 
     def __init__(self):
         self.timeline = TimelineSide()
+        self._hardware = HardwareSide()
         self._regions = {name: Region(name) for name in REGIONS}
         self._optional = {name: document.getElementById(f"{name}-part") for name in OPTIONAL}
         self._panels = [document.getElementById(name) for name in ("about", "panels")]
@@ -60,6 +62,7 @@ class ResultsSide:
         """Show the answer now and the panels soon."""
         self._estimate = estimate
         self.timeline.forget()
+        self._hardware.forget()
         told = report.headline(estimate)
         self._regions["problems"].hide()
         self._regions["headline"].paint(panels.headline(estimate))
@@ -95,6 +98,7 @@ class ResultsSide:
         self._estimate = None
         self._paint_later.cancel()
         self.timeline.forget()
+        self._hardware.forget()
 
     def paint_panels(self) -> None:
         """Paint everything around the answer."""
@@ -113,6 +117,7 @@ class ResultsSide:
         self._paint_optional("host", panels.host(estimate))
         self._paint_optional("assumptions", panels.assumptions(estimate))
         self._paint_optional("differences", panels.differences(estimate))
+        self._hardware.show(estimate)
         self._fill_formulas(by_accounting(estimate.settings)["planning"])
         if len(estimate.moments) > 1:
             self.timeline.show(estimate, narrow=self._phone.matches)

@@ -2,14 +2,13 @@
 
 from base64 import b64decode
 
-from js import Image, IntersectionObserver, document, encodeURIComponent, window
-from pyodide.ffi import create_proxy
+from js import Image, document, encodeURIComponent
 
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 from pyscript import panels
 from pyscript.dom import Region
-from pyscript.events import Later, guarded, listen
+from pyscript.events import Later, WhenSeen, listen
 
 AFTER = 120
 """Milliseconds without a change before a timeline in sight is worked out: the answer and the panels come first."""
@@ -25,10 +24,7 @@ REGIONS = ("timeline", "lay-over", "alive", "timeline-remarks")
 
 
 class TimelineSide:
-    """Shows the run over time, and reads it at the frame that is pointed at, picked, or the peak.
-
-    It is worked out only where somebody sees it: while it is out of sight, typing has nothing to wait for.
-    """
+    """Shows the run over time, and reads it at the frame that is pointed at, picked, or the peak."""
 
     def __init__(self):
         self._regions = {name: Region(name) for name in REGIONS}
@@ -40,43 +36,39 @@ class TimelineSide:
         self._pointing = False
         self._kept: Settings | None = None
         self._over = ""
-        self._stale = self._in_sight = False
-        self._later = Later(self._work_out, AFTER)
+        self._seen = WhenSeen("moments-part", self._work_out, AFTER)
         self._list_later = Later(self._list_alive, LIST_AFTER)
         place = document.getElementById("timeline")
         listen(place, "input", self._on_slider)
         for name in ("pointermove", "pointerdown"):
             listen(place, name, self._on_point)
         listen(place, "pointerleave", self._on_leave)
-        listen(window, "beforeprint", lambda event: self._bring_up_to_date())
-        IntersectionObserver.new(create_proxy(guarded(self._on_sight))).observe(document.getElementById("moments-part"))
 
     def show(self, estimate: Estimate, *, narrow: bool) -> None:
         """Show the timeline of this estimate once nothing else has changed for a moment."""
-        self._estimate, self._narrow, self._stale = estimate, narrow, True
-        if self._in_sight:
-            self._later.call()
+        self._estimate, self._narrow = estimate, narrow
+        self._seen.call()
 
     def forget(self) -> None:
         """There is no run to show."""
-        self._stale = False
-        self._later.cancel()
+        self._seen.cancel()
         self._list_later.cancel()
 
     def lay_over(self, name: str) -> None:
         """Lay a run over this one, or take it away."""
         self._over = "" if name == self._over else name
-        self._work_out()
+        self._seen.at_once()
 
     def keep(self) -> None:
         """Keep the run as it is, to lay it over those that come."""
         self._kept, self._over = self._estimate.settings, panels.KEPT
-        self._work_out()
+        self._seen.at_once()
 
     def start_again(self) -> None:
         """Nothing is picked, kept or laid over."""
         self._picked, self._kept, self._over = None, None, ""
-        self._stale = self._estimate is not None
+        if self._estimate:
+            self._seen.call()
 
     def svg(self) -> str:
         """The drawing as an SVG file."""
@@ -95,22 +87,10 @@ class TimelineSide:
     @property
     def films(self) -> "panels.Films":
         """The timeline of the run, and the one laid over it."""
-        self._bring_up_to_date()
+        self._seen.up_to_date()
         return self._films
 
-    def _on_sight(self, entries, observer) -> None:
-        """The part has come into sight, or left it."""
-        self._in_sight = entries[entries.length - 1].isIntersecting
-        if self._in_sight:
-            self._bring_up_to_date()
-
-    def _bring_up_to_date(self) -> None:
-        if self._stale:
-            self._work_out()
-
     def _work_out(self) -> None:
-        self._later.cancel()
-        self._stale = False
         self._films = panels.films(self._estimate, kept=self._kept, over=self._over, narrow=self._narrow)
         self._regions["lay-over"].paint(panels.lay_over(self._films))
         self._regions["timeline-remarks"].paint(panels.timeline_remarks(self._films))

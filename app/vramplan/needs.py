@@ -32,9 +32,10 @@ estimator, questions and answers."""
 
 @dataclass(frozen=True)
 class Cell:
-    """What a run needs, in a few words, and the link that opens it; both empty where it cannot be counted."""
+    """What a run needs, in a few words, what divides it, and the link that opens it; empty where it cannot be counted."""
 
     text: str
+    how: str
     kind: str
     peak: str
     query: str
@@ -74,11 +75,11 @@ def need_rows(settings: Settings) -> tuple[tuple[str, ...], tuple[NeedRow, ...]]
 
 def _cell(cell: Needed | None) -> Cell:
     if cell is None:
-        return Cell("not counted", "", "", "")
+        return Cell("not counted", "", "", "", "")
     _, node_gpus, node_class = bounds()
     peak = f"{gib_text(cell.peak_bytes)} GiB on one GPU"
     if cell.kind == NONE:
-        return Cell(f"no number of {node_class} GiB GPUs", KINDS[NONE], peak, to_query(cell.settings))
+        return Cell(f"no number of {node_class} GiB GPUs", "", KINDS[NONE], peak, to_query(cell.settings))
     size = f"{cell.gib} GiB"
     if cell.gpus == 1:
         text = f"{size} {KINDS[cell.kind]}"
@@ -86,9 +87,8 @@ def _cell(cell: Needed | None) -> Cell:
         text = f"{cell.gpus} × {size}, one node"
     else:
         text = f"{cell.gpus} × {size}, {ceil(cell.gpus / node_gpus)} nodes"
-    if cell.gpus > 1:
-        text = f"{text} ({words.value_text('sharding', cell.sharding)})"
-    return Cell(text, KINDS[cell.kind], peak, to_query(_on(cell)))
+    how = words.value_text("sharding", cell.sharding) if cell.gpus > 1 else ""
+    return Cell(text, how, KINDS[cell.kind], peak, to_query(_on(cell)))
 
 
 def _on(cell: Needed) -> Settings:

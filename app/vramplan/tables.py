@@ -87,7 +87,7 @@ def hardware_table(estimate: Estimate) -> str:
     """Headline, the hardware that every method needs at several lengths, rules of thumb beside what is computed, links and host memory."""
     settings = estimate.settings
     lengths, rows = needs.need_rows(settings)
-    grid = [("Needs", *(f"{length} tokens" for length in lengths)), *((row.label, *(cell.text for cell in row.cells)) for row in rows)]
+    grid = [("Needs", *(f"{length} tokens" for length in lengths)), *((row.label, *(f"{cell.text} ({cell.how})" if cell.how else cell.text for cell in row.cells)) for row in rows)]
     claims = [("Rule of thumb", "GB", "Here", "", "")]
     claims += [(row.label, row.said, row.computed, row.place, row.why) for row in needs.claim_rows(settings.accounting)]
     links = [("Between GPUs", "", ""), *needs.link_rows()]

@@ -67,6 +67,9 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "maxima": panels.maxima(shown),
         "alternatives": panels.alternatives(shown),
         "methods": panels.methods(opening),
+        "hardware": panels.hardware(opening),
+        "rules-of-thumb": panels.rules_of_thumb(),
+        "links-between-gpus": panels.links_between_gpus(),
         "curve": panels.curve_drawing(shown, shown.chart.current_index),
         "curve-table": panels.curve_table(shown),
         **dict.fromkeys(("gpus", "gpus-table", "host"), ()),  # the opening run fits, on one GPU

@@ -72,9 +72,9 @@ def difference_rows(estimate):
 
 
 def change_rows(changes):
-    """A table of changes, cell by cell; the current run is marked 'now'."""
+    """A table of changes, cell by cell; the current run is marked 'now', a saving says what it costs."""
     now = {True: ("now",), False: ()}
-    return [(each.label, *now[each.current], each.peak, each.difference, each.headroom, each.verdict) for each in changes]
+    return [(each.label, *now[each.current], *filter(None, [each.cost]), each.peak, each.difference, each.headroom, each.verdict) for each in changes]
 
 
 def curve_rows(estimate):
