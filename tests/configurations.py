@@ -35,7 +35,8 @@ CHOICES = {
     "adapters_skip_experts": YES_NO,
     "router": ("softmax", "softmax-float32", "softmax-scaled", "softmax-grouped", "sigmoid-grouped"),
     "rotary": ("halves", "pairs", "complex"),
-    "mixer": ("none", "short-convolution"),
+    "mixer": ("none", "short-convolution", "gated-delta-net"),
+    "attention_gate": YES_NO,
     "norm": tuple(NORM_VECTORS),
     "activation": ("fused", "gelu-new", "relu", "relu-squared"),
     "objective": ("sft", "dpo", "reward", "grpo", "ppo"),
@@ -66,12 +67,13 @@ TARGETS = ("attention", "all-linear", "q,v", "q,k,v,o,gate", "down", "gate,up", 
 
 # What a decoder without experts has of what only a mixture of them has, and one without latent attention, or with
 # attention in every layer, of that.
-NO_EXPERTS = {"shared_expert_gate": ("false",), "router": ("softmax",), "adapters_skip_experts": ("false",), "rotary": ("halves",), "mixer": ("none",)}
+NO_EXPERTS = {"shared_expert_gate": ("false",), "router": ("softmax",), "adapters_skip_experts": ("false",), "rotary": ("halves",), "mixer": ("none",), "attention_gate": ("false",)}
 EXPERTS = {"num_experts": (0, 4_096), "experts_per_token": (0, 4_096), "expert_intermediate_size": (0, 1_048_576),
            "shared_expert_intermediate_size": (0, 1_048_576), "dense_layers": (0, 1_023)}
 LATENT = {"q_lora_rank": (0, 1_048_576), "kv_lora_rank": (0, 1_048_576), "qk_nope_head_dim": (0, 2_048), "qk_rope_head_dim": (0, 2_048),
           "v_head_dim": (0, 4_096)}
-MIXER = {"mixer_kernel": (0, 64)}
+MIXER = {"mixer_kernel": (0, 64), "mixer_key_heads": (0, 4_096), "mixer_value_heads": (0, 4_096), "mixer_key_dim": (0, 4_096), "mixer_value_dim": (0, 4_096)}
+DELTA_NET = {"mixer": "gated-delta-net", "attention_layers": "1", "mixer_kernel": "4", "mixer_key_heads": "1", "mixer_value_heads": "4096", "mixer_key_dim": "8", "mixer_value_dim": "8"}
 LAYERS = ("attention_layers",)  # lists of layers
 LATENT_ATTENTION = {"num_kv_heads": "6", "head_dim": "12", "kv_lora_rank": "16", "qk_nope_head_dim": "8", "qk_rope_head_dim": "4", "v_head_dim": "10"}
 
@@ -127,7 +129,7 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
               "fused_gate_up", "activation", "scaled_residual", "residual_dropout", "embedding_dropout", "partial_rotary", "alibi",
               "broadcast_heads", "sliding_window_pattern", "num_experts", "experts_per_token", "expert_intermediate_size",
               "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "router", "adapters_skip_experts", *LATENT, "rotary",
-              "mixer", "attention_layers", "mixer_kernel")
+              "mixer", "attention_layers", *MIXER, "attention_gate")
 FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "objective", "reference", "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
                "sharding", "sharded_over", "offload", "other_processes",
@@ -151,7 +153,7 @@ SMALL_DECODER = {
     "model": "custom", "hidden_size": "64", "num_layers": "3", "num_attention_heads": "6", "num_kv_heads": "2",
     "head_dim": "12", "intermediate_size": "200", "vocab_size": "1000", "tied_embeddings": "false",
     **dict.fromkeys(TRAITS, "false"), **KINDS, **dict.fromkeys((*COUNTS, *EXPERTS, *LATENT, *MIXER), "0"), "shared_expert_gate": "false", "router": "softmax", "adapters_skip_experts": "false",
-    "rotary": "halves", "mixer": "none", "attention_layers": "none",
+    "rotary": "halves", "mixer": "none", "attention_layers": "none", "attention_gate": "false",
 }
 CUSTOM = {**PLANNING, **SMALL_DECODER, "gpu": "custom", "budget": "20", "budget_unit": "gib"}
 CUSTOM_STEP = {**CUSTOM, "accounting": "step", "trainable_precision": "stack"}
@@ -167,8 +169,8 @@ def reading(name):
         return {**CUSTOM_STEP, "parallel_blocks": "true"}
     if name in (*LATENT, "rotary"):
         return {**CUSTOM_STEP, **LATENT_ATTENTION}
-    if name in ("mixer", *MIXER, *LAYERS):
-        return {**CUSTOM_STEP, "mixer": "short-convolution", "attention_layers": "1", "mixer_kernel": "3"}
+    if name in ("mixer", "attention_gate", *MIXER, *LAYERS):
+        return {**CUSTOM_STEP, **DELTA_NET}
     if name in (*NO_EXPERTS, *EXPERTS):
         return {**CUSTOM_STEP, "num_experts": "8", "experts_per_token": "2", "expert_intermediate_size": "64", "shared_expert_intermediate_size": "32"}
     if name == "broadcast_heads":

@@ -32,6 +32,7 @@ RUNGS = (
     {"accountings.step.operations", "accountings.step.layers"},
     {"accountings.step.fused_adapters", "accountings.step.confidence"},
     {"accountings.step.experts", "accountings.step.latent", "accountings.step.short_convolution"},
+    {"accountings.step.delta_net"},
     {"accountings.step.layer", "accountings.step.scores"},
     {"accountings.step.litgpt", "accountings.step.torchtune"},
     {"accountings.step.head", "accountings.step.state"},

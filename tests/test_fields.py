@@ -116,7 +116,7 @@ def test_the_limits_themselves_are_valid(name):
         other = {"num_kv_heads": "1"} if name == "num_attention_heads" else {}
         other = {"num_attention_heads": "4096"} if name == "num_kv_heads" else other
         if name in MIXER and not limit:
-            other = {"mixer": "none", "attention_layers": "none"}
+            other = dict.fromkeys(MIXER, "0") | {"mixer": "none", "attention_layers": "none"}
         if name in EXPERTS:
             other = {"num_experts": "4096", "num_layers": "1024"} if limit else dict.fromkeys(EXPERTS, "0")
         if name in LATENT:
@@ -137,7 +137,9 @@ def test_every_option_is_valid(name):
     for option in CHOICES[name]:
         typed = {**reading(name), "budget": "20", "sequence_length": "1024", name: option}
         if option == "none" and name == "mixer":
-            typed |= {"attention_layers": "none", "mixer_kernel": "0"}
+            typed |= dict.fromkeys(MIXER, "0") | {"attention_layers": "none"}
+        if option == "short-convolution":
+            typed |= dict.fromkeys((each for each in MIXER if each != "mixer_kernel"), "0")
         value = getattr(parse(typed), name)
         assert value == {"true": True, "false": False}.get(option, option)
 

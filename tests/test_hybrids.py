@@ -3,11 +3,14 @@
 Belongs here: what such a layer holds and keeps, adapters on it, the order of layers. Against traced steps: test_traced.py.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from configurations import CUSTOM_STEP
 from vramplan import estimate
 from vramplan.accountings.step import state
+from vramplan.accountings.step.batches import Batches
 from vramplan.accountings.step.build import structure
 from vramplan.accountings.step.layers import rows_of_layers
 from vramplan.accountings.step.walks import layer_walks
@@ -136,3 +139,77 @@ def test_what_no_such_decoder_has_is_one_error(field, changes):
 
 def test_a_list_of_layers_has_one_normal_form():
     assert parse({**CONVOLUTIONS, "attention_layers": " 2 ,0, 01"}).attention_layers == "0,1,2"
+
+
+# A gated delta net of 2 key and 4 value heads of 8 and 16.
+KEYS, VALUES, HEADS = 2 * 8, 4 * 16, 4
+DELTA = {
+    **CONVOLUTIONS, "mixer": "gated-delta-net", "mixer_kernel": "4", "mixer_key_heads": "2", "mixer_value_heads": "4", "mixer_key_dim": "8",
+    "mixer_value_dim": "16", "attention_gate": "true", "query_key_norms": "true", "partial_rotary": "true",
+}
+MAPS_IN = (2 * KEYS + VALUES, VALUES, HEADS, HEADS)
+
+
+def delta(**changes):
+    return estimate(parse({**DELTA, **changes}))
+
+
+def delta_kept(length):
+    """Bytes that a delta net's layer keeps for every token of a row."""
+    return kept_per_token(rows_of_layers(structure(parse({**DELTA, "method": "full", "sequence_length": str(length)})))[0])
+
+
+def test_a_delta_net_has_maps_a_convolution_two_numbers_of_each_head_and_a_norm():
+    net = H * sum(MAPS_IN) + VALUES * H + 4 * (2 * KEYS + VALUES) + 2 * HEADS + 16
+    attention = ATTENTION + 72 * H + 2 * 12  # a gate beside the queries, norms of heads
+    whole = 2 * 1_000 * H + 7 * H + 3 * 3 * H * M
+    assert delta(method="full").parameters.total == whole + 2 * net + attention
+
+
+def test_adapters_on_maps_in_are_on_each_of_the_four():
+    found = {each: delta(method="lora", rank="4", adapter_targets=each).parameters.trainable for each in ("in", "out", "q")}
+    assert found == {"in": 2 * 4 * sum(H + width for width in MAPS_IN), "out": 2 * 4 * (VALUES + H), "q": 4 * (H + 2 * 72)}
+
+
+def test_a_row_is_filled_up_to_whole_chunks():
+    """For every token of a row that one more would fill, almost twice as much of what is in chunks is kept."""
+    assert delta_kept(64) < delta_kept(128) < 1.2 * delta_kept(64)  # the first chunk reads no state that needs a gradient
+    assert delta_kept(65) > 1.5 * delta_kept(64)
+    lengths = (640, 700, 704, 1_000)
+    assert [delta_kept(each) * each for each in lengths] == sorted(delta_kept(each) * each for each in lengths)
+
+
+def test_the_peak_of_a_delta_net_does_not_fall_with_longer_rows():
+    peaks = [delta(method="lora", sequence_length=str(length), loss="fused-linear").peak_bytes for length in (64, 65, 127, 128, 192, 256, 257, 512)]
+    assert peaks == sorted(peaks)
+
+
+def test_a_sweep_over_lengths_of_rows_counts_each_as_it_is_counted_alone():
+    settings = parse({**DELTA, "method": "lora"})
+    found = Batches(settings)
+    for length in (64, 100, 128, 1_000):
+        assert found.at(2, length)[0] == estimate(settings.replace(micro_batch=2, sequence_length=length)).peak_bytes
+
+
+def test_a_gate_on_attention_keeps_itself_and_what_it_opens():
+    """The latter is a copy of what the kernel gives, token by token."""
+    _, attention, _ = rows_of_layers(structure(parse({**DELTA, "method": "full"})))
+    plain, gated = (layer_walks(replace(attention[0], shape=replace(attention[0].shape, attention_gate=each))).saved[1] for each in (False, True))
+    in_norms = 2 * 2 * H + 2 * (72 + 24)  # applied in float32, where it was 16 bits before
+    assert gated - plain == 2 * 72 + 2 * 72 + in_norms
+
+
+@pytest.mark.parametrize(
+    ("field", "changes"),
+    [("mixer_key_heads", {"mixer_key_heads": "3"}), ("mixer_key_heads", {"mixer_key_heads": "0"}), ("mixer_value_dim", {"mixer_value_dim": "0"}),
+     ("attention_gate", {"fused_projections": "true"})])
+def test_what_no_delta_net_has_is_one_error(field, changes):
+    with pytest.raises(SettingsError) as caught:
+        parse({**DELTA, **changes})
+    assert [error.field for error in caught.value.errors] == [field]
+
+
+def test_a_gate_on_attention_needs_other_layers_beside_it():
+    with pytest.raises(SettingsError) as caught:
+        everywhere(attention_gate="true")
+    assert [error.field for error in caught.value.errors] == ["attention_gate"]

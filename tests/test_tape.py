@@ -186,6 +186,16 @@ def test_weight_gradients_stay_and_their_unconverted_form_does_not():
     assert tape.backward() == [((8 + 4, 8, 0, 0, 0), 0), ((8 + 50 + 25, 8, 0, 0, 0), 8)]
 
 
+def test_a_gradient_that_is_converted_comes_after_what_came_in_and_what_was_saved():
+    tape = Tape()
+    x, y = (tensor(name) for name in "xy")
+    kept = Tensor("16-bit weight", 100, 1, FIXED)
+    tape.add("first", (x,), y, saves=(kept,), gradient=50, gradient_scratch=25, converts=True)
+    both_gradients, one = 8, 4
+    assert tape.backward() == [((100 + 25, both_gradients, 0, 0, 0), 0), ((50 + 25, one, 0, 0, 0), 0)]
+    assert sum(each.tensor.bytes for each in tape.alive_backward(1) if each.tensor.growth == FIXED) == 50 + 25
+
+
 def test_recomputation_ends_before_the_operation_that_saves_the_last_tensor():
     tape = Tape()
     x, y, z, w = tensor("x", 10), tensor("y"), tensor("z", 20), tensor("w", 40)

@@ -23,8 +23,8 @@ NORM_VECTORS = {"rms": 1, "rms-cast": 1, "layer": 2, "layer-half": 2, "layer-no-
 2.13.0, nn.LayerNorm; transformers 5.24.0, NemotronLayerNorm1P, CohereLayerNorm, OlmoLayerNorm."""
 
 
-NO_MIXER, SHORT_CONVOLUTION = "none", "short-convolution"
-"""What layers have in place of attention: nothing, for all have attention, or a convolution over a few tokens."""
+NO_MIXER, SHORT_CONVOLUTION, DELTA_NET = "none", "short-convolution", "gated-delta-net"
+"""What layers have in place of attention: nothing, for all have attention, a convolution over a few tokens, or a gated delta net."""
 
 NO_LAYERS = "none"
 """A list of layers without any."""
@@ -64,7 +64,8 @@ class Architecture:
     and with rotary positions, head_dim together; v_head_dim: those of a value head. rotary: how the rotary part is turned.
 
     mixer: what layers have in place of attention; attention_layers: those that have attention all the same, by their numbers from 0.
-    mixer_kernel: tokens that its convolution looks at.
+    mixer_kernel: tokens that its convolution looks at. mixer_key_heads, mixer_value_heads, mixer_key_dim, mixer_value_dim: heads of a
+    gated delta net and their widths. attention_gate: what attention gives is multiplied by a gate, which comes out of the queries' map.
     """
 
     hidden_size: int
@@ -120,6 +121,11 @@ class Architecture:
     mixer: str = NO_MIXER
     attention_layers: str = NO_LAYERS
     mixer_kernel: int = 0
+    mixer_key_heads: int = 0
+    mixer_value_heads: int = 0
+    mixer_key_dim: int = 0
+    mixer_value_dim: int = 0
+    attention_gate: bool = False
 
     @property
     def query_width(self) -> int:
@@ -142,6 +148,16 @@ class Architecture:
         return self.num_attention_heads * self.value_dim
 
     @property
+    def mixer_key_width(self) -> int:
+        """Width of all query heads, or of all key heads, of a gated delta net together."""
+        return self.mixer_key_heads * self.mixer_key_dim
+
+    @property
+    def mixer_value_width(self) -> int:
+        """Width of all its value heads together."""
+        return self.mixer_value_heads * self.mixer_value_dim
+
+    @property
     def attending_layers(self) -> frozenset[int]:
         """Numbers of the layers with attention in a model whose others have something else."""
         return frozenset() if self.attention_layers == NO_LAYERS else frozenset(map(int, self.attention_layers.split(",")))
@@ -154,7 +170,7 @@ class Architecture:
     @property
     def weighs_in_float32(self) -> bool:
         """Whether an RMSNorm applies its weight before it goes back to the type that came in."""
-        return self.norm == "rms" and (self.extra_norms or self.norms_after)
+        return self.norm == "rms" and (self.extra_norms or self.norms_after or self.attention_gate)
 
     @property
     def norm_vectors(self) -> int:

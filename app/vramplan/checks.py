@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from vramplan.architecture import NO_LAYERS, NO_MIXER
+from vramplan.architecture import DELTA_NET, NO_LAYERS, NO_MIXER
 from vramplan.errors import FieldError
 from vramplan.fields import FIELDS, MAX_LAYERS
 from vramplan.kinds import WHOLE_MODEL, Choice, Field, Layers, Measured, Targets, WholeNumber
@@ -211,20 +211,43 @@ NOT_WITH_MIXERS = ("sliding_window", "parallel_blocks", "norms_after", "learned_
 """Traits that are not counted in a decoder some of whose layers have something else in place of attention."""
 
 
+NEEDED_BY_DELTA_NETS = ("mixer_key_heads", "mixer_value_heads", "mixer_key_dim", "mixer_value_dim")
+"""Numbers that a gated delta net has to have."""
+
+
 def _about_mixers(values: Mapping[str, Value]) -> dict[str, str]:
     """Complaints about what some layers have in place of attention, and about which these are."""
     if "mixer" not in values:
         return {}
     if values["mixer"] == NO_MIXER:
-        given = (name for name, nothing in (("attention_layers", NO_LAYERS), ("mixer_kernel", 0)) if values.get(name, nothing) != nothing)
-        return {name: f"{_label(name)} goes with {_label('mixer')} only. Choose what the other layers have, or clear this." for name in given}
+        given = (name for name in ("mixer_kernel", *NEEDED_BY_DELTA_NETS, "attention_gate") if values.get(name))
+        listed = ["attention_layers"] if values.get("attention_layers", NO_LAYERS) != NO_LAYERS else []
+        return {name: f"{_label(name)} goes with {_label('mixer')} only. Choose what the other layers have, or clear this." for name in (*listed, *given)}
     found, listed = {}, values.get("attention_layers", NO_LAYERS)
     if listed != NO_LAYERS and int(listed.rpartition(",")[2]) >= values.get("num_layers", MAX_LAYERS):
         found["attention_layers"] = f"{_label('attention_layers')} must be below the {count_text(values['num_layers'])} layers, counted from 0; got “{listed}”. Leave the others out."
     if not values.get("mixer_kernel", 1):
         found["mixer_kernel"] = f"{_label('mixer_kernel')} must be at least 1 where there is a convolution; got “0”. Enter the model’s number."
+    found |= _about_delta_nets(values)
     if name := next((name for name in NOT_WITH_MIXERS if values.get(name)), ""):
         found["mixer"] = f"{_label('mixer')} and {_label(name)} are not counted together. Choose one of the two."
+    return found
+
+
+def _about_delta_nets(values: Mapping[str, Value]) -> dict[str, str]:
+    """Complaints about the heads of a gated delta net, and about a gate on attention beside it."""
+    if values["mixer"] != DELTA_NET:
+        given = (name for name in NEEDED_BY_DELTA_NETS if values.get(name))
+        return {name: f"{_label(name)} goes with a gated delta net only. Choose that as {_label('mixer')}, or enter 0." for name in given}
+    found = {
+        name: f"{_label(name)} must be at least 1 in a gated delta net; got “0”. Enter the model’s number."
+        for name in NEEDED_BY_DELTA_NETS if not values.get(name, 1)
+    }
+    keys, heads = values.get("mixer_key_heads", 0), values.get("mixer_value_heads", 0)
+    if keys and heads % keys:
+        found["mixer_key_heads"] = f"{_label('mixer_key_heads')} must divide the {count_text(heads)} value heads evenly; got “{keys}”. Enter a divisor."
+    if values.get("attention_gate") and values.get("fused_projections"):
+        found["attention_gate"] = f"{_label('attention_gate')} and {_label('fused_projections')} exclude each other. Choose one of the two."
     return found
 
 

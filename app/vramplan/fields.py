@@ -146,6 +146,7 @@ MIXERS = Choice(
     (
         Option("none", "Nothing", "all layers have attention"),
         Option("short-convolution", "Short convolution", "as in LFM2"),
+        Option("gated-delta-net", "Gated delta net", "as in Qwen3.5"),
     )
 )
 
@@ -261,7 +262,12 @@ FIELDS: tuple[Field, ...] = (
     _trait("rotary", "Rotary positions", "How latent attention turns its rotary part.", ROTATIONS),
     _trait("mixer", "In place of attention", "What layers have that are not listed below.", MIXERS),
     _trait("attention_layers", "Layers with attention", "By their numbers, the first is 0: full_attn_idxs.", Layers(MAX_LAYERS)),
-    _trait("mixer_kernel", "Taps of the convolution", "Tokens it looks at: conv_L_cache.", WholeNumber(0, MAX_TAPS, "tokens")),
+    _trait("mixer_kernel", "Taps of the convolution", "Tokens it looks at: conv_L_cache, linear_conv_kernel_dim.", WholeNumber(0, MAX_TAPS, "tokens")),
+    _trait("mixer_key_heads", "Key heads of the delta net", "linear_num_key_heads; must divide its value heads.", WholeNumber(0, 4_096)),
+    _trait("mixer_value_heads", "Value heads of the delta net", "linear_num_value_heads.", WholeNumber(0, 4_096)),
+    _trait("mixer_key_dim", "Key head of the delta net", "Width of one query or key head: linear_key_head_dim.", WholeNumber(0, MAX_HEAD_DIM)),
+    _trait("mixer_value_dim", "Value head of the delta net", "Width of one value head: linear_value_head_dim.", WholeNumber(0, MAX_HEAD_DIM)),
+    _trait("attention_gate", "Gate on attention", "From the map of the queries, twice as wide, as in Qwen3.5; norms as there."),
     _step_field(
         "objective",
         Choice(

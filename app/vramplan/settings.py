@@ -98,6 +98,11 @@ class Settings:
     mixer: str | None = None
     attention_layers: str | None = None
     mixer_kernel: int | None = None
+    mixer_key_heads: int | None = None
+    mixer_value_heads: int | None = None
+    mixer_key_dim: int | None = None
+    mixer_value_dim: int | None = None
+    attention_gate: bool | None = None
     objective: str | None = None
     reference: str | None = None
     method: str | None = None

@@ -101,6 +101,7 @@ DISTANCES_ADDED = "The model adds distances to attention’s scores, so those of
 
 WITHOUT_KERNELS = {
     "short-convolution": "Convolutions run as PyTorch has them, without the package causal_conv1d, which another kernel would come from.",
+    "gated-delta-net": "Delta nets run as PyTorch has them, chunk by chunk, without the packages fla and causal_conv1d, whose kernels keep much less.",
 }
 """What is taken as not installed, by what stands in place of attention."""
 

@@ -29,6 +29,7 @@ OTHER_MODULES = {
     "phi": {"o": "dense", "up": "fc1", "down": "fc2"},
     "starcoder2": {"up": "c_fc", "down": "c_proj"},
     "lfm2": {"o": "self_attn.out_proj", "gate": "w1", "up": "w3", "down": "w2", "in": "in_proj", "out": "conv.out_proj"},
+    "qwen3_5_text": {"in": "in_proj_qkv in_proj_z in_proj_b in_proj_a", "out": "linear_attn.out_proj"},
     "mixtral": {"gate": "w1", "up": "w3", "down": "w2"},
 }
 """What an architecture calls its linear maps where that is not Llama's word. A plain MLP has no gate."""
@@ -74,7 +75,7 @@ def add_adapters(model: torch.nn.Module, configuration: Configuration) -> torch.
         r=configuration.rank,
         lora_alpha=2 * configuration.rank,
         lora_dropout=configuration.lora_dropout,
-        target_modules=sorted({names[target] for target in configuration.targets.split(",")}),
+        target_modules=sorted({name for target in configuration.targets.split(",") for name in names[target].split()}),
         task_type="SEQ_CLS" if configuration.objective == "reward" else "CAUSAL_LM",
     )
     model = get_peft_model(model, lora)

@@ -31,13 +31,14 @@ FUNCTIONS = {
     "count": lambda group, item, before: group[:before].count(item),
     "every": lambda group, item: _every(group, item),
     "places": lambda group, items: tuple(place for place, item in enumerate(group) if item in items),
+    "multiples": lambda interval, length: tuple(place for place in range(length) if (place + 1) % interval == 0),
     "listed": lambda numbers: ",".join(map(str, numbers)) or NO_LAYERS,
     "among": lambda number, listed: str(number) in listed.split(","),
     "whole": int,
     "several": lambda value: isinstance(value, tuple),
 }
 """What may be asked of a list: how long it is, how often something stands before a place, at every which place it stands (0 for
-nowhere, -1 where there is no such rule), at which places some items stand, the same as a text, and whether that names a number;
+nowhere, -1 where there is no such rule), at which places some items stand, which places are every so many-th, the same as a text, and whether that names a number;
 of a number, its whole part; and of a value, whether it is a list."""
 
 

@@ -7,7 +7,7 @@ from vramplan.accountings.step.surfaces import Surface, surface_of
 from vramplan.ledger import verdict
 from vramplan.settings import Settings
 
-Region = tuple[bool, bool, bool, bool, int, int]
+Region = tuple[bool, bool, bool, bool, int, int, int]
 """What a batch turns on, and the columns of a tile of its loss: everything but the rows of that that a structure has of a batch."""
 
 
@@ -35,10 +35,10 @@ class Batches:
         """Tokens that go through the model together; of arrays as well."""
         return self._rows * micro_batch * length
 
-    def turned(self, micro_batch: int, length: int) -> tuple[bool, bool, bool, bool, int]:
+    def turned(self, micro_batch: int, length: int) -> tuple[bool, bool, bool, bool, int, int]:
         """What a batch turns on; of arrays, arrays."""
         rows, turns = self._rows * micro_batch, self._turns
-        parts = (turns.masked, turns.one_row, turns.sorts_embedding, turns.offloads, turns.key_blocks)
+        parts = (turns.masked, turns.one_row, turns.sorts_embedding, turns.offloads, turns.key_blocks, turns.row_length)
         return tuple(part(rows, length) for part in parts)
 
     def surface(self, region: Region, micro_batch: int, length: int) -> Surface:

@@ -5,10 +5,10 @@ from dataclasses import replace
 from vramplan.accountings.step import state
 from vramplan.accountings.step.head import loss_rows
 from vramplan.accountings.step.host import EACH, STAGED
-from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, TRANSFORMERS, UNDIVIDED, Sharding, Structure
+from vramplan.accountings.step.structure import DELTA_MAPS, HALF, LITGPT, SINGLE, TORCHTUNE, TRANSFORMERS, UNDIVIDED, Sharding, Structure
 from vramplan.accountings.step.unsloth_rows import SMALL_CARD_BYTES, rows_and_columns, rows_by_free_memory
 from vramplan.accountings.step.whole import least, most
-from vramplan.architecture import NO_MIXER, Architecture
+from vramplan.architecture import DELTA_NET, NO_MIXER, Architecture
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
 from vramplan.policy import AS_THE_STACK, Policy, policy, stack_of
@@ -126,6 +126,7 @@ def structure(settings: Settings) -> Structure:
         quantized_head=prepared and chosen.quantized_head,
         lingers=chosen.lingers,
         compiled=compiled,
+        row_length=turns.row_length(*batch),
         steps_in_backward=chosen.optimizer_step == IN_BACKWARD and settings.gradient_accumulation_steps == 1,
     )
     rows, columns = LossChunks(run, settings).of(settings.micro_batch, settings.sequence_length)
@@ -144,6 +145,7 @@ class Switches:
         self.heads = shape.num_attention_heads if in_blocks else 0
         self.trains_base, self.window, self.hidden_size = settings.trains_base, shape.sliding_window, shape.hidden_size
         self.offload = chosen.checkpoint_offload if settings.checkpointing == "offloaded" else ""
+        self.in_chunks = shape.mixer == DELTA_NET
 
     def masked(self, rows: int, length: int) -> bool:
         """Whether attention gets a mask: some rows are longer than the window."""
@@ -159,6 +161,10 @@ class Switches:
             return 0
         heads = rows * self.heads
         return heads * most(least(-(-length // ROWS_OF_KEYS), KEY_PARTS // heads), 1)
+
+    def row_length(self, rows: int, length: int) -> int:
+        """Tokens of a row where layers go through it in chunks, so that every length has tapes of its own; else 0."""
+        return length if self.in_chunks else 0
 
     def sorts_embedding(self, rows: int, length: int) -> bool:
         """Whether there are enough tokens for the embedding's backward to sort them."""
@@ -481,6 +487,8 @@ def _targets(settings: Settings) -> tuple[frozenset[str], frozenset[str]]:
     """
     targets = frozenset(settings.targets) if settings.trains_adapters else frozenset()
     shape = settings.architecture
+    if shape.mixer == DELTA_NET and "in" in targets:
+        targets |= frozenset(DELTA_MAPS)
     if not shape.num_experts or shape.adapters_skip_experts or targets.isdisjoint(MLP):
         return targets, frozenset()
     if targets & GATE_AND_UP and not GATE_AND_UP <= targets:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from vramplan.accountings.step.operations import FLASH_HEAD_STEP
 from vramplan.accountings.step.structure import LITGPT, Structure
+from vramplan.architecture import DELTA_NET
 
 TRACED, MEASURED, READ = "traced", "measured", "read"
 """A recorded trace notices; a recorded run on a GPU notices; only read in code."""
@@ -54,6 +55,7 @@ CONSTANTS = (
     Constant("vramplan.accountings.step.operations", "SOFTMAX_PRODUCTS", "product inside softmax’s backward", MEASURED, lambda run: run.attention == "eager"),
     Constant("vramplan.accountings.step.operations", "INDEX_SIZE", "index of an adapter’s places", MEASURED, _only_some_heads),
     Constant("vramplan.accountings.step.operations", "WIDEST_FLASH_HEAD", "widest head of FlashAttention’s backward", MEASURED, lambda run: run.model_code == LITGPT),
+    Constant("vramplan.accountings.step.delta_net", "CHUNK", "tokens of a chunk of the delta rule", TRACED, lambda run: run.shape.mixer == DELTA_NET),
     Constant("vramplan.accountings.step.litgpt", "CHUNK_POSITIONS", "positions of a chunk of the head", MEASURED, lambda run: run.loss.endswith(LITGPT)),
     Constant("vramplan.accountings.step.litgpt", "GRADIENTS_AT_ONCE", "gradients of a chunk of the loss", MEASURED, lambda run: run.loss.endswith(LITGPT)),
     Constant("vramplan.accountings.step.torchtune", "CHUNKS", "chunks of a sequence’s logits", READ, _loss("split-torchtune")),

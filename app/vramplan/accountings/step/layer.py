@@ -1,6 +1,7 @@
 """One decoder layer on a tape. Source: transformers 5.24.0, models/llama/modeling_llama.py, LlamaDecoderLayer.forward;
 models/gemma2 (norms after attention and MLP), models/qwen3 (query/key norms), models/phi3 (fused projections)."""
 
+from vramplan.accountings.step.delta_net import delta_net
 from vramplan.accountings.step.experts import routed_experts
 from vramplan.accountings.step.fused_adapters import HEADS, MLP, OUTPUT, fused_heads, fused_mlp, fused_output, fuses
 from vramplan.accountings.step.kernels import fused_gate, rotate_in_place
@@ -19,6 +20,10 @@ from vramplan.accountings.step.operations import (
 from vramplan.accountings.step.short_convolution import short_convolution
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, Structure
 from vramplan.accountings.step.tape import TOKENS, Tape, Tensor
+from vramplan.architecture import DELTA_NET, SHORT_CONVOLUTION
+
+MIXERS = {SHORT_CONVOLUTION: short_convolution, DELTA_NET: delta_net}
+"""What may stand in place of attention."""
 
 
 def normed_size(run: Structure) -> int:
@@ -55,7 +60,7 @@ def decoder_layer(run: Structure, *, external_input: bool) -> Tape:
 
 def _one_after_the_other(tape: Tape, run: Structure, x: Tensor) -> None:
     normed = _norm_before(tape, run, x, "input norm")
-    mixed = short_convolution(tape, run, normed) if run.mixes else _attention(tape, run, normed)
+    mixed = MIXERS.get(run.shape.mixer, _attention)(tape, run, normed)
     x = add(tape, x, _block_output(tape, run, mixed, "attention"), "residual after attention")
     normed = _norm_before(tape, run, x, "norm before MLP")
     inner = _mlp(tape, run, normed)
@@ -96,6 +101,8 @@ def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     if shape.kv_lora_rank:
         return latent_attention(tape, run, x, rotary_size=residual_size(run))
     query, key, value = _heads(tape, run, x)
+    if shape.attention_gate:
+        query, gate = _query_and_gate(tape, run, query)
     if shape.query_key_norms:
         query = norm(tape, run, query, shape.head_dim, "query norm", weight_size=run.norm_size, rows=shape.num_attention_heads)
         key = norm(tape, run, key, shape.head_dim, "key norm", weight_size=run.norm_size, rows=shape.num_kv_heads)
@@ -106,6 +113,10 @@ def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
         rotate = _rotate_compiled if run.compiled else {LITGPT: _rotate_in_float32, TORCHTUNE: _rotate_pairs}.get(run.model_code, _rotate)
         query, key = rotate(tape, run, query, "queries"), rotate(tape, run, key, "keys")
     together = attended(tape, run, query, key, value)
+    if shape.attention_gate:
+        opened = Tensor("open gate of attention", gate.width, gate.itemsize)
+        tape.add("sigmoid", (gate,), opened, saves=(opened,))
+        together = multiply(tape, run, together, opened, "gated attention")
     output = fused_output(tape, run, together) if fuses(run, together, OUTPUT) else projection(tape, run, together, OUTPUT)
     tape.operations[-1].reads += (x, query, key, value)
     return output
@@ -117,6 +128,14 @@ def _heads(tape: Tape, run: Structure, x: Tensor) -> tuple[Tensor, ...]:
     if fuses(run, x, HEADS):
         return fused_heads(tape, run, x)
     return tuple(projection(tape, run, x, (name,)) for name in HEADS)
+
+
+def _query_and_gate(tape: Tape, run: Structure, both: Tensor) -> tuple[Tensor, Tensor]:
+    """Queries, and a gate of the same width that is copied out of the same map. Source: transformers 5.24.0,
+    models/qwen3_5/modeling_qwen3_5.py, Qwen3_5Attention.forward."""
+    query, gate = (Tensor(name, run.shape.query_width, both.itemsize, base=both) for name in ("queries", "gate of attention"))
+    tape.add_views("chunk", both, (query, gate))
+    return query, tape.add("contiguous", (gate,), Tensor("gate of attention", gate.width, gate.itemsize))
 
 
 def _slices_of_one(tape: Tape, run: Structure, x: Tensor) -> tuple[Tensor, ...]:

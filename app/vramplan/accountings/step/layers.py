@@ -13,7 +13,9 @@ KEPT_ORDERS = 64
 NO_EXPERTS = {"num_experts": 0, "shared_expert_intermediate_size": 0, "shared_expert_gate": False, "adapters_skip_experts": False}
 """Traits of a layer with one MLP in a model that has experts elsewhere."""
 
-ATTENTION_ALONE = {"mixer": NO_MIXER, "attention_layers": NO_LAYERS, "mixer_kernel": 0}
+ATTENTION_ALONE = {
+    "mixer": NO_MIXER, "attention_layers": NO_LAYERS, "mixer_kernel": 0, "mixer_key_heads": 0, "mixer_value_heads": 0, "mixer_key_dim": 0, "mixer_value_dim": 0,
+}
 """Traits of a layer with attention in a model that has something else elsewhere."""
 
 Rows = tuple[tuple[Structure, int], ...]

@@ -90,6 +90,9 @@ FORWARD, REFERENCE, LOSS, LAST, BETWEEN, FIRST, END, STEP = (
 )
 """The moments of a step, in order."""
 
+WITHOUT_GRAPH = "layer forward without a graph"
+"""The walk of a layer that no gradient reaches."""
+
 LATER = ", later micro-batch"
 """Added to a moment's name where earlier micro-batches have left their gradients."""
 
@@ -293,7 +296,9 @@ class Step:
         """The instants of one layer's forward pass; layers are numbered from 0."""
         beside = ("inputs", self.masks), ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer))
         held, layer_walks = (*resident, *self._lingering(), *beside, *self.at_place("forward")), self.row_of(layer).walks
-        return _at(_named(FORWARD, accumulating), held, layer_walks.forward, "layer forward", layer_walks, self.layers_before(layer))
+        untrained = layer < self.first_trained
+        points, walk = (layer_walks.without_graph, WITHOUT_GRAPH) if untrained else (layer_walks.forward, "layer forward")
+        return _at(_named(FORWARD, accumulating), held, points, walk, layer_walks, self.layers_before(layer))
 
     def reference_forward(self, resident, *, accumulating: bool, every: bool = False) -> list[Instant]:
         """The instants of the reference's forward pass, its last layer's and its head's, while what the trained model saves is there:
@@ -553,7 +558,7 @@ class Step:
         if "backward" in instant.walk:
             adding = instant.walk.endswith(LATER) or (self.shares.reduced_at_once and instant.walks is not self.head)
             return instant.walks.tape.alive_backward(instant.index, accumulating=adding)
-        return instant.walks.tape.alive_forward(instant.index, keeps=instant.walk != "layer forward" or not self.run.checkpointing)
+        return instant.walks.tape.alive_forward(instant.index, keeps=instant.walk != WITHOUT_GRAPH and (instant.walk != "layer forward" or not self.run.checkpointing))
 
 
 def _named(moment: str, accumulating: bool) -> str:

@@ -226,7 +226,7 @@ def linear(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: 
         gradient_scratch = HALF * values if trained else 0
     output = Tensor(f"{name}: output", width_out, x.itemsize)
     gradient = weight_size * values if trained else 0
-    return tape.add(name, (x,), output, saves=saves, gradient=gradient, gradient_scratch=gradient_scratch)
+    return tape.add(name, (x,), output, saves=saves, gradient=gradient, gradient_scratch=gradient_scratch, converts=gradient_scratch > 0)
 
 
 def quantized_linear(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: str) -> Tensor:

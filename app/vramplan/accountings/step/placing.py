@@ -39,7 +39,7 @@ def _sizes(tape: Tape) -> set[tuple[int, int]]:
     sizes = set()
     for operation in tape.operations:
         sizes |= {(tensor.growth, tensor.bytes) for tensor in (*operation.inputs, *operation.outputs, *operation.saves, *operation.reads)}
-        sizes |= {*operation.scratch, *operation.forward_scratch, (FIXED, operation.gradient + operation.gradient_scratch)}
+        sizes |= {*operation.scratch, *operation.forward_scratch, (FIXED, operation.gradient + operation.gradient_scratch), (FIXED, operation.gradient_scratch)}
         sizes.add((FIXED, tape.gradient_bytes()))
     return sizes
 

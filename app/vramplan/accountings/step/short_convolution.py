@@ -25,11 +25,11 @@ def short_convolution(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     return output
 
 
-def depthwise_convolution(tape: Tape, run: Structure, x: Tensor, *, copied: bool) -> Tensor:
+def depthwise_convolution(tape: Tape, run: Structure, x: Tensor, *, copied: bool, activated: bool = False) -> Tensor:
     """Every channel of x convolved over the last few tokens: it keeps its input, and under autocast a 16-bit copy of a float32 weight.
 
     The weight is (channels, 1, taps). `copied`: the channels of a token lie together, so forward and backward bring the input
-    into the kernel's order first. The output is cut off at the length of the row; not counted: the taps less one beyond it.
+    into the kernel's order first. `activated`: SiLU follows. The output is cut off at the length of the row; not counted: the taps less one beyond it.
     Source: torch 2.13.0, nn.functional.conv1d under torch.autocast; ATen/native/Convolution.cpp, _convolution, convolution_backward;
     ATen/native/cuda/DepthwiseConv2d.cu.
     """
@@ -45,4 +45,6 @@ def depthwise_convolution(tape: Tape, run: Structure, x: Tensor, *, copied: bool
         gradient=gradient, gradient_scratch=HALF * values if gradient and copies else 0, reads=(given, in_weights_type),
     )
     within = tape.add("slice", (whole,), Tensor("convolution within the row", whole.width, whole.itemsize, base=whole), view=True)
+    if activated:
+        within = tape.add("activation", (within,), Tensor("activated convolution", whole.width, whole.itemsize), saves=(within,))
     return cast(tape, within, given.itemsize, "convolution, as the values")

@@ -11,7 +11,7 @@ from vramplan.accountings.step.fused_adapters import HEADS, IN_PLACE, MLP, OUTPU
 from vramplan.accountings.step.layers import counts_of_layers
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.accountings.step.tape import Tensor
-from vramplan.architecture import norms_per_layer
+from vramplan.architecture import DELTA_NET, norms_per_layer
 from vramplan.constants import EIGHT_BIT_BLOCK_SIZE, EIGHT_BIT_SMALLEST_TENSOR, FP32_BYTES, INT8_BYTES, PAGED_SMALLEST_TENSOR
 from vramplan.quantized import NF4_BLOCK_SIZE, QUANTIZED
 from vramplan.units import whole_bytes_up
@@ -107,14 +107,21 @@ DeepseekV3TopkRouter (e_score_correction_bias)."""
 
 
 def _convolutions(kind: Structure, layers: int) -> list[Weight]:
-    """Weights (channels, 1, taps) of convolutions, which no library quantises. Adafactor keeps a value for every channel less than is
+    """Weights (channels, 1, taps) of convolutions, and of a gated delta net two numbers of each head, none of which a library quantises. Adafactor keeps a value for every channel less than is
     counted, for it takes them as (1, taps) each.
 
     Source: transformers 5.24.0, models/lfm2/modeling_lfm2.py, Lfm2ShortConv; integrations/bitsandbytes.py, replace_with_bnb_linear.
     """
     if not kind.mixes:
         return []
-    return [Weight("convolution", layers, kind.shape.hidden_size * kind.shape.mixer_kernel, 1, kind.embedding_size, "convolutions")]
+    shape = kind.shape
+    if shape.mixer != DELTA_NET:
+        return [Weight("convolution", layers, shape.hidden_size * shape.mixer_kernel, 1, kind.embedding_size, "convolutions")]
+    channels = 2 * shape.mixer_key_width + shape.mixer_value_width
+    return [
+        Weight("convolution", layers, channels * shape.mixer_kernel, 1, kind.embedding_size, "convolutions"),
+        Weight("decays of heads", 2 * layers, shape.mixer_value_heads, 1, kind.embedding_size, "convolutions"),
+    ]
 
 
 def _biases(kind: Structure, layers: int) -> list[Weight]:
@@ -129,6 +136,8 @@ def _norms(kind: Structure, layers: int) -> list[Weight]:
     """Weights and biases of norms: (H) each, (d) on heads, (Q) and (U) over all of them."""
     shape, vectors = kind.shape, kind.shape.norm_vectors
     rows = [("norms", layers * norms_per_layer(extra_norms=shape.extra_norms, shared_norm=shape.shared_norm), shape.hidden_size)]
+    if shape.mixer == DELTA_NET:
+        rows.append(("norms under gates", layers, shape.mixer_value_dim))
     if shape.kv_lora_rank and not kind.mixes:
         rows += [(name, layers, width) for name, width in (("norms of narrow queries", shape.q_lora_rank), ("norms of narrow keys and values", shape.kv_lora_rank)) if width]
     if shape.query_key_norms and not kind.mixes:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vramplan.architecture import NO_MIXER, Architecture
+from vramplan.architecture import DELTA_NET, NO_MIXER, Architecture
 
 HALF, SINGLE = 2, 4
 """Bytes per value of the 16-bit types, and of float32 (IEEE 754)."""
@@ -18,6 +18,11 @@ and put together (2). Source: torchao 0.9.0, dtypes/nf4tensor.py, NF4Tensor.get_
 CONVOLUTION_PARTS = 3
 """Parts of hidden_size that a short convolution's first map gives. Source: transformers 5.24.0, models/lfm2/modeling_lfm2.py,
 Lfm2ShortConv.__init__."""
+
+
+DELTA_MAPS = ("in", "gate in", "rate in", "decay in")
+"""Maps into a gated delta net; an adapter on the maps in is on all of them. Source: transformers 5.24.0, models/qwen3_5/modeling_qwen3_5.py,
+Qwen3_5GatedDeltaNet (in_proj_qkv, in_proj_z, in_proj_b, in_proj_a)."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ class Structure:
     model_code: whose model code runs. quantized_linear: whose quantised linear map. quantized_head: the output head is quantised too. lingers:
     variables of the training loop keep what the micro-batch before has left until the new loss is there. steps_in_backward: the
     optimizer steps each parameter as soon as it has its gradient, which is freed then. compiled: torch.compile has made one kernel of what lies between two matrix products.
-    head_width: what the head gives for a token. pairs: rows come in pairs. reference: what DPO compares with, else nothing.
+    row_length: tokens of a row where layers go through it in chunks, else 0. head_width: what the head gives for a token. pairs: rows come in pairs. reference: what DPO compares with, else nothing.
     """
 
     shape: Architecture
@@ -122,6 +127,7 @@ class Structure:
     lingers: bool
     steps_in_backward: bool
     compiled: bool
+    row_length: int
 
     @property
     def mixes(self) -> bool:
@@ -133,17 +139,30 @@ class Structure:
         """(in, out) widths of every linear map of a layer."""
         shape = self.shape
         hidden, query, kv, inner = shape.hidden_size, shape.query_width, shape.kv_width, self.mlp_width
-        if self.mixes:
+        if shape.mixer == DELTA_NET:
+            sizes = self._delta_sizes
+        elif self.mixes:
             sizes = {"in": (hidden, CONVOLUTION_PARTS * hidden), "out": (hidden, hidden)}
         elif shape.kv_lora_rank:
             sizes = self._latent_sizes
         else:
             sizes = {"q": (hidden, query), "k": (hidden, kv), "v": (hidden, kv), "o": (query, hidden)}
+        if shape.attention_gate and "q" in sizes:
+            sizes["q"] = (hidden, 2 * query)
         if not inner:
             return sizes
         gate = {} if shape.plain_mlp else {"gate": (hidden, inner)}
         shared = {"shared gate": (hidden, 1)} if shape.num_experts and shape.shared_expert_gate else {}
         return sizes | gate | {"up": (hidden, inner), "down": (inner, hidden)} | shared
+
+    @property
+    def _delta_sizes(self) -> dict[str, tuple[int, int]]:
+        """(in, out) widths of the maps of a gated delta net. Source: transformers 5.24.0, models/qwen3_5/modeling_qwen3_5.py,
+        Qwen3_5GatedDeltaNet.__init__."""
+        shape = self.shape
+        hidden, keys, values, heads = shape.hidden_size, shape.mixer_key_width, shape.mixer_value_width, shape.mixer_value_heads
+        into = dict(zip(DELTA_MAPS, (2 * keys + values, values, heads, heads), strict=True))
+        return {name: (hidden, width) for name, width in into.items()} | {"out": (values, hidden)}
 
     @property
     def _latent_sizes(self) -> dict[str, tuple[int, int]]:
@@ -225,6 +244,7 @@ class Structure:
             heads = tuple((name,) for name in self._latent_sizes if name != "o")
         else:
             heads = (("q", "k", "v"),) if self.fuses_heads else (("q",), ("k",), ("v",))
-        mixer = (("in",), ("out",)) if self.mixes else (*heads, ("o",))
+        into = DELTA_MAPS if self.shape.mixer == DELTA_NET else ("in",)
+        mixer = (*((name,) for name in into), ("out",)) if self.mixes else (*heads, ("o",))
         inner = (("gate", "up"),) if self.fuses_gate_up else (("up",),) if self.shape.plain_mlp else (("gate",), ("up",))
         return (*mixer, *inner, ("down",)) if self.mlp_width else mixer

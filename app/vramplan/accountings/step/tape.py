@@ -49,18 +49,19 @@ class Operation:
     inputs: tensors that get a gradient. saves: tensors kept until its backward has run. scratch: (growth, bytes) that
     only its backward holds, `forward_scratch` only its forward. shares: the gradient of an input is the very tensor that came in. view: the
     outputs have no storage of their own. gradient: bytes of the weight gradients it makes, kept until the optimizer
-    step; gradient_scratch: bytes of their unconverted form. hands_over: the gradient was made in the forward pass, and saved.
+    step; gradient_scratch: bytes of their unconverted form; converts: these become the gradients once the operation itself is done, what came in and
+    what it saved gone. hands_over: the gradient was made in the forward pass, and saved.
     escapes: what it saves is an attribute that checkpointing cannot drop. reads: tensors that a variable of the program keeps at least until this operation has run forward.
     """
 
     __slots__ = (
-        "escapes", "forward_scratch", "gradient", "gradient_scratch", "hands_over", "inputs", "name", "outputs", "reads", "saves", "scratch",
+        "converts", "escapes", "forward_scratch", "gradient", "gradient_scratch", "hands_over", "inputs", "name", "outputs", "reads", "saves", "scratch",
         "shares", "view",
     )
 
     def __init__(
         self, name, inputs, outputs, saves=(), scratch=(), forward_scratch=(), shares=False, view=False,
-        gradient=0, gradient_scratch=0, hands_over=False, reads=(), escapes=False,
+        gradient=0, gradient_scratch=0, hands_over=False, reads=(), escapes=False, converts=False,
     ):
         self.name = name
         self.inputs = inputs
@@ -75,6 +76,7 @@ class Operation:
         self.hands_over = hands_over
         self.reads = reads
         self.escapes = escapes
+        self.converts = converts
 
 
 class Gradient:
@@ -266,19 +268,26 @@ class Tape:
                     total[tensor.growth] += tensor.bytes
             scratch = operation.scratch
             if operation.gradient:
-                scratch = (*scratch, (FIXED, operation.gradient + operation.gradient_scratch))
+                scratch = (*scratch, (FIXED, operation.gradient_scratch + (0 if operation.converts else operation.gradient)))
             moments.append((_with(total, scratch), kept))
             if wanted and len(moments) - 1 == wanted[0]:
                 gradients = [*came, *waiting.values(), *(gradient for _, gradient in made)]
                 _list_alive(wanted[1], saved, gradients, scratch, 0 if wanted[2] else kept, operation.name)
                 return moments
-            if operation.gradient:
-                total[FIXED] += operation.gradient
-                kept += operation.gradient
             for gradient in came:
                 _release(gradient, total)
             if not operation.hands_over:
                 _forget(operation, saved, total)
+            if operation.converts:
+                converting = ((FIXED, operation.gradient + operation.gradient_scratch),)
+                moments.append((_with(total, converting), kept))
+                if wanted and len(moments) - 1 == wanted[0]:
+                    gradients = [*waiting.values(), *(gradient for _, gradient in made)]
+                    _list_alive(wanted[1], saved, gradients, converting, 0 if wanted[2] else kept, operation.name)
+                    return moments
+            if operation.gradient:
+                total[FIXED] += operation.gradient
+                kept += operation.gradient
             for tensor, gradient in made:
                 before = waiting.get(tensor)
                 if before is None:

@@ -5,7 +5,7 @@ the loss leaves the layer's.
 """
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from vramplan.accountings.step.head import FORWARD_ENDS, REFERENCE_TURN, head_and_loss
 from vramplan.accountings.step.layer import decoder_layer
@@ -29,6 +29,11 @@ class LayerWalks:
         self.forward = tallest(self.tape.forward(keeps=not run.checkpointing))
         self.recomputation = tallest(self._second_forward(run)) if run.checkpointing else []
         self.backward, self.adding = (tallest(each) for each in _with_and_without(self.tape.backward()))
+
+    @cached_property
+    def without_graph(self) -> Points:
+        """The forward pass of a layer that no gradient reaches."""
+        return tallest(self.tape.forward(keeps=False))
 
     def _second_forward(self, run: Structure) -> list[Amount]:
         """The moments of a checkpointed layer's second forward pass; the reentrant form runs it to its end."""
@@ -113,7 +118,7 @@ NOT_IN_A_LAYER = {
 NOT_IN_THE_HEAD = {
     "steps_in_backward": False,
     "sorts_embedding": False, "optimizer": "", "accumulates": False, "attention": "", "masked": False, "checkpointing": False,
-    "reentrant": False, "sharding": UNDIVIDED, "offload": "",
+    "reentrant": False, "sharding": UNDIVIDED, "offload": "", "row_length": 0,
 }
 """What the head does not depend on."""
 
