@@ -40,6 +40,7 @@ def recorded_rows():
 SHAPES = tomllib.loads((Path(__file__).parent / "traced/shapes.toml").read_text(encoding="utf-8"))
 OTHER_KINDS = [name for name, shape in SHAPES.items() if "traits" in shape]
 MEDIAN_BAR, NINETIETH_BAR, UNDER_BAR = 0.005, 0.02, -0.03  # shares of the traced peak
+LATENT_MEDIAN_BAR, LATENT_WORST_BAR = 0.0005, 0.004
 NOTICED = 1e-5  # change of a peak, as a share, that counts as noticed
 NOTICED_MOMENT = 0.001  # share of a single moment
 
@@ -87,6 +88,12 @@ def test_a_preset_has_the_traits_its_model_was_traced_with(name):
 def test_every_other_kind_of_decoder_is_within_the_bars_by_itself(name):
     mine = [abs(error) for run, error in zip(RUNS, ERRORS, strict=True) if run.id.startswith(f"{name}_")]
     assert len(mine) >= 8 and median(mine) <= MEDIAN_BAR and quantiles(mine, n=10)[-1] <= NINETIETH_BAR
+
+
+@pytest.mark.parametrize("name", [name for name in OTHER_KINDS if "kv_lora_rank" in SHAPES[name]["traits"]])
+def test_latent_attention_is_within_narrower_bars(name):
+    mine = [abs(error) for run, error in zip(RUNS, ERRORS, strict=True) if run.id.startswith(f"{name}_")]
+    assert len(mine) >= 10 and median(mine) <= LATENT_MEDIAN_BAR and max(mine) <= LATENT_WORST_BAR
 
 
 def test_every_trace_can_be_counted():

@@ -31,6 +31,10 @@ def _only_some_heads(run: Structure) -> bool:
     return run.adapter_kernel == LITGPT and 0 < len(adapted) < len("qkv")
 
 
+def _takes_efficient_kernel(run: Structure) -> bool:
+    return run.attention == "efficient-repeated" or (run.attention == "efficient" and run.masked)
+
+
 def _loss(*names: str) -> Callable[[Structure], bool]:
     return lambda run: run.loss.startswith(names)
 
@@ -65,6 +69,9 @@ CONSTANTS = (
         "vramplan.accountings.step.operations", "FLASH_HEAD_STEP", "width of a head in FlashAttention’s backward", READ,
         lambda run: run.attention == "efficient" and run.shape.head_dim % FLASH_HEAD_STEP > 0,
     ),
+    Constant("vramplan.accountings.step.operations", "HALF_BLOCK", "blocks of the memory-efficient kernel’s backward", TRACED, _takes_efficient_kernel),
+    Constant("vramplan.accountings.step.operations", "WIDE_BLOCK", "blocks of the memory-efficient kernel’s backward", TRACED, _takes_efficient_kernel),
+    Constant("vramplan.accountings.step.build", "KEY_PARTS", "parts of the keys in the memory-efficient kernel’s backward", READ, lambda run: run.key_blocks > 0),
     Constant("vramplan.accountings.step.head", "COPIES_PER_CHUNK", "copies of the scores in a recomputed chunk", TRACED, _loss("chunked")),
     Constant("vramplan.accountings.step.head", "CHUNK_ROWS", "rows of a chunk of the loss", TRACED, _loss("chunked")),
     Constant("vramplan.accountings.step.head", "TILE_ROWS", "rows of a tile of the loss", READ, _loss("tiled")),

@@ -18,7 +18,7 @@ from vramplan.accountings.step.operations import (
     scale,
 )
 from vramplan.accountings.step.short_convolution import short_convolution
-from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, Structure
+from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, TRANSFORMERS, Structure
 from vramplan.accountings.step.tape import TOKENS, Tape, Tensor
 from vramplan.architecture import DELTA_NET, SHORT_CONVOLUTION
 
@@ -48,13 +48,17 @@ def residual_size(run: Structure) -> int:
 
 
 def decoder_layer(run: Structure, *, external_input: bool) -> Tape:
-    """The tape of one layer. `external_input`: the layer's input is somebody else's, such as a checkpoint."""
-    tape = Tape()
+    """The tape of one layer. `external_input`: the layer's input is somebody else's, such as a checkpoint; otherwise transformers’ loop
+    over the layers has a variable with it until the layer is done. Source: transformers 5.24.0, models/llama/modeling_llama.py, LlamaModel.forward.
+    """
+    tape = Tape(recomputed=run.checkpointing and not run.reentrant)
     x = Tensor("layer input", run.shape.hidden_size, residual_size(run), external=external_input)
     if run.shape.parallel_blocks:
         _side_by_side(tape, run, x)
     else:
         _one_after_the_other(tape, run, x)
+    if not external_input and run.model_code == TRANSFORMERS:
+        tape.operations[-1].reads += (x,)
     return tape
 
 

@@ -439,7 +439,7 @@ class Step:
         found = [(beside, layer.adding if adding else layer.backward, name)]
         if self.run.checkpointing:
             scaled = "down" in self.run.targets and not self.run.reentrant
-            waiting = (("waiting_gradient", times(2 if scaled else 1, self.output)),)
+            waiting = (("waiting_gradient", plus(times(2 if scaled else 1, self.output), layer.waiting)),)
             found.append((waiting, layer.recomputation, "layer recomputation"))
         return found
 

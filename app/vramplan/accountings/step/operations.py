@@ -388,7 +388,8 @@ def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
     A mask is made anew for every call, (B, 1, S, S) in the type of the queries, and kept (torch 2.13.0, attention.cpp,
     convert_boolean_attn_mask). Its output has the layout of the queries: where these were put together from two parts, head
     by head, it is copied; in LitGPT they always are (litgpt 0.4.0, model.py, CausalSelfAttention.forward), unless the
-    memory-efficient kernel takes them. Not counted: what the backward of the memory-efficient kernel itself allocates.
+    memory-efficient kernel takes them. Not counted: the room that the memory-efficient kernel has for gradients of blocks of keys, but
+    under latent attention.
     """
     if run.attention == "efficient-repeated" or run.masked:
         key, value = _shown_to_all_heads(tape, run, key, "repeated keys"), _shown_to_all_heads(tape, run, value, "repeated values")
@@ -397,10 +398,8 @@ def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
     output = Tensor("attention output", run.shape.attended_width, query.itemsize)
     sums = Tensor("attention log-sum-exp", run.shape.num_attention_heads, SINGLE)
     masks = (Tensor("attention mask", 1, query.itemsize, PAIRS),) if run.masked else ()
-    if run.shape.kv_lora_rank and run.attention == "efficient-repeated":
-        scratch = _efficient_backward(run)
-    else:
-        scratch = _flash_backward(run, grouped=key.width != query.width) if run.attention == "efficient" and not run.masked else ()
+    flash = run.attention == "efficient" and not run.masked
+    scratch = _flash_backward(run, grouped=key.width != query.width) if flash else _efficient_backward(run)
     tape.add("attention", (query, key, value), output, saves=(query, key, value, output, sums, *masks), scratch=scratch)
     head_by_head = (run.shape.partial_rotary or run.shape.kv_lora_rank) and not run.masked and run.attention == "efficient"
     if run.model_code == LITGPT:
@@ -464,7 +463,8 @@ def eager_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
     """Attention that writes out the scores of every pair of tokens.
 
     Source: transformers 5.24.0, models/llama/modeling_llama.py, eager_attention_forward. The backward of softmax holds
-    a product in its own kernel (torch, ATen/native/cuda/SoftMax.cu, softmax_backward_cuda_out).
+    a product in its own kernel (torch, ATen/native/cuda/SoftMax.cu, softmax_backward_cuda_out). Values that are a part of another tensor
+    are copied where there are several rows, because rows and heads become one dimension (torch 2.13.0, matmul).
     """
     heads, size = run.shape.num_attention_heads, query.itemsize
     key, value = repeat_heads(tape, run, key, "repeated keys"), repeat_heads(tape, run, value, "repeated values")
@@ -483,6 +483,8 @@ def eager_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
     tape.add("softmax", (scores,), weights, saves=(weights,), scratch=product, reads=(masked,))
     weights = cast(tape, cast(tape, weights, size, "attention weights"), score_size, "attention weights")
     value = cast(tape, value, score_size, "16-bit values")
+    if value.base and run.shape.kv_lora_rank and not run.one_row:
+        value = tape.add("contiguous", (value,), Tensor("values, row by row", value.width, value.itemsize))
     output = tape.add(
         "weighted values", (weights, value), Tensor("attention output", run.shape.attended_width, score_size), saves=(weights, value)
     )

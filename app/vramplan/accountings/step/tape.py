@@ -105,10 +105,16 @@ class Alive:
 
 
 class Tape:
-    """Operations in the order in which the forward pass runs them."""
+    """Operations in the order in which the forward pass runs them. recomputed: backward goes through what a checkpoint's second forward
+    pass has saved; of what escapes checkpointing, only what the first pass left is there.
 
-    def __init__(self):
+    Source: torch 2.13.0, utils/checkpoint.py, _checkpoint_without_reentrant_generator: the second graph is dropped, tensors handed
+    to its hooks are kept.
+    """
+
+    def __init__(self, *, recomputed: bool = False):
         self.operations: list[Operation] = []
+        self.recomputed = recomputed
 
     def add(self, name, inputs, output, **details) -> Tensor:
         """Write down an operation with one output and return that."""
@@ -174,8 +180,19 @@ class Tape:
 
         Source: torch 2.13.0, utils/checkpoint.py, early stop of the non-reentrant form.
         """
-        last = max(index for index, operation in enumerate(self.operations) if operation.saves or operation.forward_scratch)
+        operations = enumerate(self.operations)
+        last = max(index for index, operation in operations if (operation.saves or operation.forward_scratch) and not operation.escapes)
         return self._run(True, None)[:last]
+
+    def before_recomputation(self) -> Amount:
+        """The gradient that waits while a checkpointed layer runs again, where the last operation that saves anything escapes it: its
+        backward asks the checkpoint for nothing, so it runs first."""
+        last = next((operation for operation in reversed(self.operations) if operation.saves or operation.forward_scratch), None)
+        total = [*NOTHING]
+        if last and last.escapes:
+            for tensor in last.inputs:
+                total[tensor.growth] += tensor.bytes
+        return tuple(total)
 
     def backward(self) -> list[tuple[Amount, int]]:
         """The moments of the backward pass, from the gradient of the last output on.
@@ -236,9 +253,12 @@ class Tape:
                 uses[owner] = uses.get(owner, 0) + 1
         return uses
 
-    def _saved_counts(self) -> dict[Tensor, int]:
+    def _saved_counts(self, *, again: bool = False) -> dict[Tensor, int]:
+        """How often each tensor is saved; `again`: by a second forward pass."""
         counts: dict[Tensor, int] = {}
         for operation in self.operations:
+            if again and operation.escapes:
+                continue
             for tensor in operation.saves:
                 owner = tensor.base or tensor
                 if not owner.external:
@@ -246,7 +266,7 @@ class Tape:
         return counts
 
     def _walk(self, wanted):
-        saved = self._saved_counts()
+        saved = self._saved_counts(again=self.recomputed)
         total = [*NOTHING]
         for tensor in saved:
             total[tensor.growth] += tensor.bytes
@@ -276,7 +296,7 @@ class Tape:
                 return moments
             for gradient in came:
                 _release(gradient, total)
-            if not operation.hands_over:
+            if not operation.hands_over and not (self.recomputed and operation.escapes):
                 _forget(operation, saved, total)
             if operation.converts:
                 converting = ((FIXED, operation.gradient + operation.gradient_scratch),)

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from vramplan.accountings.step.head import FORWARD_ENDS, REFERENCE_TURN, head_and_loss
 from vramplan.accountings.step.layer import decoder_layer
 from vramplan.accountings.step.structure import SINGLE, UNDIVIDED, Structure
-from vramplan.accountings.step.tape import FIXED, PAIRS, POSITIONS, SQUARES, TOKENS, Amount, Tape
+from vramplan.accountings.step.tape import FIXED, NOTHING, PAIRS, POSITIONS, SQUARES, TOKENS, Amount, Tape
 
 KEPT_WALKS = 128
 """Walks that are remembered, each a few kilobytes."""
@@ -20,7 +20,8 @@ Points = list[tuple[int, Amount]]
 
 
 class LayerWalks:
-    """The tape of a layer and its walks; `backward` with the weight gradients it makes, `adding` where others are there."""
+    """The tape of a layer and its walks; `backward` with the weight gradients it makes, `adding` where others are there; `waiting` what
+    waits while it is run again, beside the gradient of its output."""
 
     def __init__(self, run: Structure):
         self.tape = decoder_layer(run, external_input=run.checkpointing)
@@ -28,6 +29,7 @@ class LayerWalks:
         self.gradients = self.tape.gradient_bytes()
         self.forward = tallest(self.tape.forward(keeps=not run.checkpointing))
         self.recomputation = tallest(self._second_forward(run)) if run.checkpointing else []
+        self.waiting = self.tape.before_recomputation() if run.checkpointing and not run.reentrant else NOTHING
         self.backward, self.adding = (tallest(each) for each in _with_and_without(self.tape.backward()))
 
     @cached_property
@@ -100,7 +102,7 @@ def reference_walks(run: Structure) -> ReferenceWalks:
 
 def layer_walks(run: Structure) -> LayerWalks:
     """The walks over a layer of this run."""
-    return _layer_walks(replace(run, **NOT_IN_A_LAYER))
+    return _layer_walks(replace(run, **NOT_IN_A_LAYER, one_row=run.one_row and run.shape.kv_lora_rank > 0))
 
 
 def head_walks(run: Structure) -> HeadWalks:
@@ -109,11 +111,11 @@ def head_walks(run: Structure) -> HeadWalks:
 
 
 NOT_IN_A_LAYER = {
-    "loss": "", "loss_rows": 0, "loss_columns": 0, "one_row": False, "sorts_embedding": False, "outputs_kept": False, "optimizer": "", "accumulates": False,
+    "loss": "", "loss_rows": 0, "loss_columns": 0, "sorts_embedding": False, "outputs_kept": False, "optimizer": "", "accumulates": False,
     "head_size": 0, "head_width": 0, "pairs": False, "reference": "", "sharding": UNDIVIDED, "offload": "", "quantized_head": False, "lingers": False,
     "steps_in_backward": False,
 }
-"""What a layer does not depend on."""
+"""What a layer does not depend on; nor on whether there is one row, but for latent attention."""
 
 NOT_IN_THE_HEAD = {
     "steps_in_backward": False,
