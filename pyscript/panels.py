@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vramplan import accounts, chart, chronicle, gpus, needs, report, scene, timechart, words
+from vramplan import accounts, chart, chronicle, gpus, needs, report, scene, studio, timechart, words
 from vramplan.chart import WIDE, Chart, Frame
 from vramplan.compare import compare, counted_or_why
 from vramplan.curve import curve
@@ -23,6 +23,7 @@ from pyscript.views import hardware as hardware_view
 from pyscript.views import headline as headline_view
 from pyscript.views import moments as moments_view
 from pyscript.views import problems as problems_view
+from pyscript.views import studio as studio_view
 from pyscript.views import timeline as timeline_view
 
 
@@ -161,9 +162,19 @@ def assumptions(estimate: Estimate) -> Element | None:
 
 
 def differences(estimate: Estimate) -> Element | None:
-    """How the accountings differ; None where one of them cannot count the run."""
-    rows = accounts.differences(estimate)
-    return accounts_view.differences(rows) if rows else None
+    """How the accountings differ; None where fewer than two of them, or not the training step, can count the run."""
+    told = accounts.differences(estimate)
+    return accounts_view.differences(told) if told else None
+
+
+def own_names(settings: Settings) -> Element:
+    """The run as Unsloth Studio's own inputs have it."""
+    return studio_view.own_names(studio.names(settings))
+
+
+def recorded_studio() -> list[Element]:
+    """What Unsloth Studio's document records, beside what its formulas come to."""
+    return studio_view.recorded(studio.table_rows(), studio.TABLE_SENTENCE, studio.validation_rows(), studio.VALIDATION_SENTENCE)
 
 
 def components(estimate: Estimate) -> Element:

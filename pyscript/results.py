@@ -3,9 +3,9 @@
 from js import document, window
 
 from vramplan import accounts, report
-from vramplan.calculation import applying_cases, value_texts
+from vramplan.calculation import EXPLAINED, applying_cases, value_texts
 from vramplan.chart import NARROW, WIDE, nearest_sample
-from vramplan.compare import by_accounting
+from vramplan.compare import counted_by
 from vramplan.errors import FieldError, NotExpressible
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
@@ -29,7 +29,7 @@ SOON = 0
 
 REGIONS = (
     "headline", "accountings", "problems", "about", "components", "moments", "methods", "maxima", "alternatives", "curve",
-    "curve-table", "gpus", "gpus-table", "host", "assumptions", "differences", "uncounted-formulas",
+    "curve-table", "gpus", "gpus-table", "host", "assumptions", "differences", "own-names",
 )
 """Parts of the page that are painted, by id."""
 
@@ -46,10 +46,7 @@ class ResultsSide:
         self._regions = {name: Region(name) for name in REGIONS}
         self._optional = {name: document.getElementById(f"{name}-part") for name in OPTIONAL}
         self._panels = [document.getElementById(name) for name in ("about", "panels")]
-        self._formulas = document.getElementById("planning-formulas")
-        self._values = [(element, element.dataset.value) for element in document.querySelectorAll("[data-value]")]
-        self._cases = list(document.querySelectorAll(".case"))
-        self._texts: dict[str, str] = {}
+        self._formulas = [Formulas(name) for name in EXPLAINED]
         self._estimate: Estimate | None = None
         self._results: panels.Results | None = None
         self._message = ""
@@ -118,7 +115,9 @@ class ResultsSide:
         self._paint_optional("assumptions", panels.assumptions(estimate))
         self._paint_optional("differences", panels.differences(estimate))
         self._hardware.show(estimate)
-        self._fill_formulas(by_accounting(estimate.settings)["planning"])
+        regions["own-names"].paint(panels.own_names(estimate.settings))
+        for formulas in self._formulas:
+            formulas.show(estimate)
         if len(estimate.moments) > 1:
             self.timeline.show(estimate, narrow=self._phone.matches)
 
@@ -155,29 +154,6 @@ class ResultsSide:
             part.hidden = not (shown or keep)
             part.classList.toggle("kept", not shown)
 
-    def _fill_formulas(self, estimate: Estimate | NotExpressible) -> None:
-        """Renew the values in the planning formulas, or say why they have none."""
-        counted = isinstance(estimate, Estimate)
-        self._formulas.dataset.counted = "yes" if counted else "no"
-        if counted:
-            self._regions["uncounted-formulas"].hide()
-            self._fill_values(estimate)
-        else:
-            self._regions["uncounted-formulas"].paint(problems_view.no_values(estimate.message))
-
-    def _fill_values(self, estimate: Estimate) -> None:
-        texts = value_texts(estimate)
-        for element, name in self._values:
-            if self._texts.get(name) != texts[name]:
-                element.textContent = texts[name]
-        self._texts = texts
-        applying = applying_cases(estimate.settings)
-        for case in self._cases:
-            applies = "yes" if case.id in applying else "no"
-            if case.dataset.applies != applies:
-                case.dataset.applies = applies
-                case.querySelector(".filled").hidden = applies == "no"
-
     def _say(self, message: str) -> None:
         """Let a screen reader hear this after a pause, unless something newer comes first."""
         self._message = message
@@ -185,3 +161,39 @@ class ResultsSide:
 
     def _speak(self) -> None:
         document.getElementById("announcement").textContent = self._message
+
+
+class Formulas:
+    """The formulas of one accounting, filled with the values of the run."""
+
+    def __init__(self, accounting: str):
+        self._accounting = accounting
+        self._part = document.getElementById(f"{accounting}-formulas")
+        self._why_not = Region(f"uncounted-{accounting}")
+        self._values = [(element, element.dataset.value) for element in self._part.querySelectorAll("[data-value]")]
+        self._cases = list(self._part.querySelectorAll(".case"))
+        self._texts: dict[str, str] = {}
+
+    def show(self, current: Estimate) -> None:
+        """Renew the values, or say why there are none."""
+        same = current.accounting == self._accounting
+        counted = current if same else counted_by(current.settings, self._accounting)
+        self._part.dataset.counted = "yes" if isinstance(counted, Estimate) else "no"
+        if isinstance(counted, Estimate):
+            self._why_not.hide()
+            self._fill(counted)
+        else:
+            self._why_not.paint(problems_view.no_values(counted.message))
+
+    def _fill(self, estimate: Estimate) -> None:
+        texts = value_texts(estimate)
+        for element, name in self._values:
+            if self._texts.get(name) != texts[name]:
+                element.textContent = texts[name]
+        self._texts = texts
+        applying = applying_cases(estimate.settings, self._accounting)
+        for case in self._cases:
+            applies = "yes" if case.id in applying else "no"
+            if case.dataset.applies != applies:
+                case.dataset.applies = applies
+                case.querySelector(".filled").hidden = applies == "no"

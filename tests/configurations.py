@@ -22,12 +22,14 @@ PLAUSIBLE_STACKS = tuple(name for name in STACKS if name.startswith(("tr", "unsl
 WHOLE_MODEL = ("full", "pretraining")  # methods that train every weight
 OWN_CODE = tuple(name for name in STACKS if name.startswith(("litgpt", "torchtune")))  # stacks with model code and losses of their own
 YES_NO = ("true", "false")
-ACCOUNTINGS = ("step", "planning")
+GATED = tuple(name for name, shape in PRESETS.items() if not shape["plain_mlp"])
+ACCOUNTINGS = ("step", "planning", "unsloth")
 
 # Every option of every setting that is a choice.
 CHOICES = {
     "accounting": ACCOUNTINGS,
     "stack": STACKS,
+    "unsloth_revision": ("2026-03", "2026-08"),
     "model": (*PRESETS, *MIXTURES, *HYBRIDS, "custom"),
     "tied_embeddings": YES_NO,
     **dict.fromkeys(TRAITS, YES_NO),
@@ -80,7 +82,7 @@ LATENT_ATTENTION = {"num_kv_heads": "6", "head_dim": "12", "kv_lora_rank": "16",
 # What each accounting can count of the settings that it reads.
 COUNTED = {
     "step": {
-        **CHOICES, "accounting": ("step",), "model": (*PRESETS, "custom"), "adapter_targets": TARGETS, "objective": ("sft", "sft", "dpo", "reward"), **NO_EXPERTS,
+        **{name: options for name, options in CHOICES.items() if name != "unsloth_revision"}, "accounting": ("step",), "model": (*PRESETS, "custom"), "adapter_targets": TARGETS, "objective": ("sft", "sft", "dpo", "reward"), **NO_EXPERTS,
         "sharding": ("none",) * 7 + CHOICES["sharding"], "offload": ("none",) * 3 + CHOICES["offload"],
     },
     "planning": {
@@ -92,6 +94,18 @@ COUNTED = {
         "gpu": (*map(str, GPU_CLASSES), "custom"),
         "trainable_precision": ("mixed-bf16", "pure-bf16"),
         "optimizer": ("adamw", "adamw-foreach", "adamw-fused", "adamw-fp32-states", "adamw-8bit"),
+    },
+    "unsloth": {
+        "accounting": ("unsloth",),
+        "unsloth_revision": CHOICES["unsloth_revision"],
+        "model": (*GATED, "custom"),
+        **{name: CHOICES[name] for name in ("tied_embeddings", *TRAITS, *KINDS, "budget_unit", "attention_kernel", "checkpointing")},
+        "method": ("full", "lora", "qlora"),
+        "plain_mlp": ("false",),
+        "adapter_targets": ("attention", "all-linear", "q,v", "q,k,v,o,gate", "down", "gate,up"),
+        "gpu": (*map(str, GPU_CLASSES), "custom"),
+        "quantization": ("nf4", "nf4-double"),
+        "optimizer": ("adamw-foreach", "adamw-fused", "adamw-8bit", "paged-adamw-32bit", "sgd"),
     },
 }
 
@@ -119,7 +133,7 @@ WHOLE = {
 COUNTS = ("sliding_window", "learned_positions", "sliding_window_pattern")  # traits that are numbers
 DECIMAL = {
     "lora_dropout": ("0", "0.99"), "budget": ("1", "2048"), "other_processes": ("0", "2048"),
-    "activation_multiplier": ("0.25", "4"), "extra_allowance": ("0", "128"),
+    "activation_multiplier": ("0.25", "4"), "extra_allowance": ("0", "128"), "floor_fraction": ("0", "1"),
 }
 DIMENSION_KEYS = ("hidden_size", "num_layers", "num_attention_heads", "num_kv_heads", "head_dim", "intermediate_size",
                   "vocab_size", "tied_embeddings")
@@ -130,24 +144,25 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
               "broadcast_heads", "sliding_window_pattern", "num_experts", "experts_per_token", "expert_intermediate_size",
               "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "router", "adapters_skip_experts", *LATENT, "rotary",
               "mixer", "attention_layers", *MIXER, "attention_gate")
-FIELD_ORDER = ("accounting", "stack", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "objective", "reference", "method", "rank", "adapter_targets", "quantization",
+FIELD_ORDER = ("accounting", "stack", "unsloth_revision", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "objective", "reference", "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
                "sharding", "sharded_over", "offload", "other_processes",
                "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision", "optimizer", "optimizer_step", "loss",
                "layer_kernels", "checkpointing", "attention_kernel", "checkpoint_kind", "autocast", "torch_compile", "half_precision", "activation_multiplier", "extra_allowance",
-               "measured")
+               "floor_fraction", "measured")
 
 # What opens without a link, and what a link of the first release opens. `OPENING` is what is counted by default.
 OPENING = {
-    "accounting": "step", "stack": "trainer-5", "model": "llama-3.1-8b", "objective": "sft", "reference": "stack", "method": "qlora", "rank": "16",
+    "accounting": "step", "stack": "trainer-5", "unsloth_revision": "2026-03", "model": "llama-3.1-8b", "objective": "sft", "reference": "stack", "method": "qlora", "rank": "16",
     "adapter_targets": "all-linear", "quantization": "nf4-double", "kbit_preparation": "stack", "base_precision": "stack",
     "lora_dropout": "0", "gpu": "24", "replicas": "1", "sharding": "none", "sharded_over": "1", "offload": "none", "sequence_length": "2048", "micro_batch": "1",
     "gradient_accumulation_steps": "8", "trainable_precision": "stack", "optimizer": "adamw", "optimizer_step": "stack", "loss": "stack",
     "layer_kernels": "stack", "checkpointing": "full", "attention_kernel": "efficient", "checkpoint_kind": "stack", "autocast": "stack", "torch_compile": "off", "half_precision": "bf16",
-    "activation_multiplier": "1", "extra_allowance": "0", "measured": "",
+    "activation_multiplier": "1", "extra_allowance": "0", "floor_fraction": "0.15", "measured": "",
 }
 PLANNING = {**OPENING, "accounting": "planning", "trainable_precision": "mixed-bf16"}
-OPENINGS = {"step": OPENING, "planning": PLANNING}
+UNSLOTH = {**OPENING, "accounting": "unsloth"}
+OPENINGS = {"step": OPENING, "planning": PLANNING, "unsloth": UNSLOTH}
 
 SMALL_DECODER = {
     "model": "custom", "hidden_size": "64", "num_layers": "3", "num_attention_heads": "6", "num_kv_heads": "2",
@@ -163,6 +178,8 @@ def reading(name):
     """A valid configuration in which this setting is read."""
     if name in ("activation_multiplier", "extra_allowance"):
         return CUSTOM
+    if name in ("unsloth_revision", "floor_fraction"):
+        return {**CUSTOM, "accounting": "unsloth"}
     if name in ("sharded_over", "offload"):
         return {**CUSTOM_STEP, "sharding": "zero3"}
     if name == "shared_norm":
@@ -221,6 +238,9 @@ def random_configuration(generator, accounting="planning"):
         if chosen["gpu"] in CARDS:
             chosen["other_processes"] = generator.choice(["0", "0.4", decimal_text(generator, 0, 20, 4)])
         return countable(chosen)
+    if accounting == "unsloth":
+        chosen["floor_fraction"] = generator.choice(["0", "0.15", "0.2", "1", decimal_text(generator, 0, 1, 4)])
+        return chosen
     multiplier = decimal_text(generator, 1, 3, 4)
     chosen["activation_multiplier"] = generator.choice(["0.25", "0.3", "0.7", "1", "1.1", "3.3", "4", multiplier])
     chosen["extra_allowance"] = generator.choice(["0", "0.1", "0.3", "128", decimal_text(generator, 0, 127, 4)])

@@ -34,14 +34,14 @@ def configurations(draw, accounting=None, model=None, small=False):
     of_a_custom_one = ("tied_embeddings", *TRAITS, *KINDS, *NO_EXPERTS)
     options = {name: values for name, values in COUNTED[accounting].items() if name not in ("model", "budget_unit", *of_a_custom_one)}
     chosen = {name: draw(st.sampled_from(values)) for name, values in options.items()}
-    chosen["model"] = model or draw(st.one_of(st.sampled_from((*PRESETS, "custom")), st.just("custom")))
+    chosen["model"] = model or draw(st.one_of(st.sampled_from(COUNTED[accounting]["model"]), st.just("custom")))
     if chosen["model"] == "custom":
         dimensions = ("hidden_size", "num_layers", "num_attention_heads", "head_dim", "intermediate_size", "vocab_size")
         chosen |= {name: draw(whole(name, upto=64 if small else None)) for name in dimensions}
         heads = int(chosen["num_attention_heads"])
         divisors = [k for k in range(1, heads + 1) if heads % k == 0]
         chosen["num_kv_heads"] = str(draw(st.sampled_from(divisors)))
-        chosen |= {name: draw(st.sampled_from(options_of)) for name, options_of in ((name, NO_EXPERTS.get(name, CHOICES[name])) for name in of_a_custom_one)}
+        chosen |= {name: draw(st.sampled_from(options_of)) for name, options_of in ((name, COUNTED[accounting].get(name) or NO_EXPERTS.get(name, CHOICES[name])) for name in of_a_custom_one)}
         chosen |= {name: draw(whole(name)) for name in COUNTS}
         chosen = possible(chosen)
     cap = PRESETS[chosen["model"]]["cap"] if chosen["model"] in PRESETS else 131_072
@@ -58,6 +58,9 @@ def configurations(draw, accounting=None, model=None, small=False):
     if accounting == "step":
         chosen["lora_dropout"] = draw(st.sampled_from(("0", "0.1")))
         return countable(chosen)
+    if accounting == "unsloth":
+        chosen["floor_fraction"] = draw(decimals(0, 1, places=draw(st.integers(0, 6))))
+        return chosen
     chosen["activation_multiplier"] = draw(decimals("0.25", "4", places=draw(st.integers(2, 6))))
     chosen["extra_allowance"] = draw(decimals(0, 128, places=draw(st.integers(0, 6))))
     return chosen

@@ -104,7 +104,7 @@ def test_choices(name, text):
     assert all(option in message for option in CHOICES[name])
 
 
-@pytest.mark.parametrize("name", [name for name in CHOICES if name != "gpu"])
+@pytest.mark.parametrize("name", [name for name in CHOICES if name not in ("gpu", "unsloth_revision")])
 def test_choices_are_spelled_exactly(name):
     wrong = CHOICES[name][0].upper()
     assert wrong in only_error(name, wrong)
@@ -211,15 +211,25 @@ def test_the_budget_is_1_to_2048_gib_in_either_unit(budget, unit, valid):
 
 
 OF_ONE_ACCOUNTING = {
-    "step": {"stack", "objective", "reference", "quantization", "kbit_preparation", "base_precision", "lora_dropout", "loss", "layer_kernels",
+    "step": {"stack", "objective", "reference", "kbit_preparation", "base_precision", "lora_dropout", "loss", "layer_kernels",
              "optimizer_step", "torch_compile", "checkpoint_kind", "autocast", "half_precision", "sharding", "sharded_over", "offload", "measured"},
     "planning": {"activation_multiplier", "extra_allowance"},
+    "unsloth": {"unsloth_revision", "floor_fraction"},
 }
+READ_BY = {  # what some accountings read and others do not
+    "quantization": {"step", "unsloth"}, "trainable_precision": {"step", "planning"}, "attention_kernel": {"step", "planning"},
+    **{name: {accounting} for accounting, names in OF_ONE_ACCOUNTING.items() for name in names},
+}
+VALID = {"stack": "loop", "loss": "triton", "activation_multiplier": "1.5", "floor_fraction": "0.2"}
+
+
+def not_read_by(accounting):
+    return {name for name, readers in READ_BY.items() if accounting not in readers}
 
 
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
 def test_errors_come_in_field_order_one_for_each_field_that_is_read(accounting):
-    elsewhere = OF_ONE_ACCOUNTING["planning" if accounting == "step" else "step"]
+    elsewhere = not_read_by(accounting)
     choosing = {"accounting", "model", "gpu", "method", "objective"}
     unknown_yet = {"other_processes", "sharded_over", "offload"}  # a card and a kind of sharding decide whether these are read
     names_in_order = [name for name in FIELD_ORDER if name not in (*choosing, *elsewhere, *unknown_yet)]
@@ -228,13 +238,12 @@ def test_errors_come_in_field_order_one_for_each_field_that_is_read(accounting):
 
 
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
-def test_what_only_the_other_accounting_reads_is_kept_but_not_looked_at(accounting):
-    other = "planning" if accounting == "step" else "step"
+def test_what_only_other_accountings_read_is_kept_but_not_looked_at(accounting):
+    elsewhere = not_read_by(accounting)
     texts = {**CUSTOM_STEP, "accounting": accounting}
-    usual = parse({**texts, **dict.fromkeys(OF_ONE_ACCOUNTING[other], "nonsense")})
-    assert usual == parse({name: text for name, text in texts.items() if name not in OF_ONE_ACCOUNTING[other]})
-    valid = {"stack": "loop", "loss": "triton", "activation_multiplier": "1.5"}
-    kept = {name: text for name, text in valid.items() if name in OF_ONE_ACCOUNTING[other]}
+    usual = parse({**texts, **dict.fromkeys(elsewhere, "nonsense")})
+    assert usual == parse({name: text for name, text in texts.items() if name not in elsewhere})
+    kept = {name: text for name, text in VALID.items() if name in elsewhere}
     assert as_strings(parse(texts | kept)) == as_strings(parse(texts)) | kept
 
 

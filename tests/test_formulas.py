@@ -1,22 +1,28 @@
 """The formulas shown to people, evaluated: each gives what the estimate and the independent oracle count.
 
-Belongs here: data/formulas.toml as mathematics, in exact fractions. How a formula looks on the page: browser tests.
+Belongs here: data/formulas_planning.toml and data/formulas_unsloth.toml as mathematics, in exact fractions. How a formula looks on the page: browser tests.
 """
 
 import ast
 from fractions import Fraction
 from functools import cache
+from math import floor
 from pathlib import Path
+import random
 import tomllib
 
 import pytest
 
-from configurations import PLANNING, random_configurations
+from configurations import PLANNING, UNSLOTH, random_configurations
 import oracle
+import oracle_unsloth
+from unsloth_configurations import unsloth_configuration
 from vramplan import estimate
+from vramplan.accountings.unsloth import choices as unsloth_choices
 from vramplan.settings import parse
 
-FORMULAS = tomllib.loads((Path(__file__).parent.parent / "app/vramplan/data/formulas.toml").read_text(encoding="utf-8"))
+DATA = Path(__file__).parent.parent / "app/vramplan/data"
+FORMULAS = tomllib.loads((DATA / "formulas_planning.toml").read_text(encoding="utf-8"))
 STEPS = FORMULAS["step"]
 SYMBOLS = set(FORMULAS["symbols"]) - {"source", "date"}
 CONFIGURATIONS = [PLANNING, {**PLANNING, "method": "full"}, {**PLANNING, "method": "lora"}, *random_configurations(200, seed=7)]
@@ -114,3 +120,40 @@ def test_the_values_filled_into_the_formulas_are_those_of_the_estimate():
         shown, values = estimate(parse(typed)).quantities, evaluated(index)
         assert set(shown) <= SYMBOLS and len(shown) > 20
         assert {name: value for name, value in shown.items() if value != values[name]} == {}
+
+
+UNSLOTH_FORMULAS = tomllib.loads((DATA / "formulas_unsloth.toml").read_text(encoding="utf-8"))
+OWN_INPUTS = {"Q", "K", "A", "F", "D", "N", "W", "R", "P_t", "O", "G_0", "X_m", "X_d", "Y", "X_0", "G", "X"}
+GENERATOR = random.Random(8)
+UNSLOTH_RUNS = [{**UNSLOTH, **unsloth_configuration(GENERATOR)} for _ in range(300)]
+UNSLOTH_COUNTED = oracle_unsloth.ledger(UNSLOTH_RUNS)
+
+
+def unsloth_evaluated(typed):
+    """Every symbol of Unsloth Studio's estimate by its formulas, from its inputs alone, and the estimate itself."""
+    one = estimate(parse(typed))
+    values = {name: value for name, value in one.quantities.items() if name not in OWN_INPUTS}
+    values["C"] = Fraction(one.budget_bytes, 2**30)
+    chosen = unsloth_choices(parse(typed))
+    for step in UNSLOTH_FORMULAS["step"]:
+        (case,) = [case for case in step["case"] if all(chosen[name] in allowed for name, allowed in case.get("when", {}).items())]
+        names = {"__builtins__": {}, "Fraction": Fraction, "max": max, "min": min, "floor": floor}
+        values[step["symbol"]] = eval(compiled(case["expression"]), names, values)
+    return one, values
+
+
+def test_the_formulas_of_unsloth_studio_give_its_estimate_and_the_oracle():
+    for index, typed in enumerate(UNSLOTH_RUNS):
+        one, values = unsloth_evaluated(typed)
+        assert {name: value for name, value in one.quantities.items() if value != values[name]} == {}
+        assert 0 <= Fraction(UNSLOTH_COUNTED["peak"][index], 2**30) - values["peak"] < Fraction(5, 2**30)
+        assert values["headroom"] == values["C"] - values["peak"]
+
+
+def test_every_symbol_of_unsloth_studio_is_explained_and_used():
+    trees = [ast.parse(case["expression"]) for step in UNSLOTH_FORMULAS["step"] for case in step["case"]]
+    used = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)} - {"max", "min", "floor"}
+    defined = {step["symbol"] for step in UNSLOTH_FORMULAS["step"]}
+    assert set(UNSLOTH_FORMULAS["symbols"]) - {"source", "date"} == used | defined
+    assert OWN_INPUTS == defined - {"peak", "headroom"}
+    assert {"revision", "layers", "mixed", "attention", "trained"} <= {name for step in UNSLOTH_FORMULAS["step"] for case in step["case"] for name in case.get("when", {})}

@@ -1,4 +1,4 @@
-"""What lies behind a peak: the moments of the step and the tensors alive, the other accounting, and what was assumed.
+"""What lies behind a peak: the moments of the step and the tensors alive, the other accountings, and what was assumed.
 
 The page paints it and the terminal prints it, as with report.py.
 """
@@ -55,14 +55,30 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """An amount by another accounting, in GiB, and how much more or less it is than by the training step."""
+
+    gib: str
+    more: str
+
+
+@dataclass(frozen=True)
 class DifferenceRow:
-    """One component by both accountings, in GiB, and why they differ where they do."""
+    """One component by the training step and by every other accounting that counts the run, and why they differ where they do."""
 
     label: str
     step: str
-    planning: str
-    difference: str
+    others: tuple[Beside, ...]
     why: str
+
+
+@dataclass(frozen=True)
+class Differences:
+    """How the accountings that count the run differ: what the others are called, rows by component, and the peak."""
+
+    labels: tuple[str, ...]
+    rows: tuple[DifferenceRow, ...]
+    peak: DifferenceRow
 
 
 @dataclass(frozen=True)
@@ -85,6 +101,9 @@ class Assumptions:
     unchecked: tuple[str, ...]
     stacks: tuple[StackRow, ...]
 
+
+STEP = "step"
+"""The accounting that the others are compared with: it knows which tensors are alive."""
 
 WORKING_TERMS = ("active_layer", "logits")
 """Terms whose tensors come and go within a moment."""
@@ -149,23 +168,27 @@ def uncounted_text(settings: Settings) -> str:
     return f"{words.value_text('accounting', settings.accounting)}: cannot count this run"
 
 
-def differences(estimate: Estimate) -> tuple[DifferenceRow, ...]:
-    """How the two accountings differ, component by component; nothing where one of them cannot count the run."""
-    counted = by_accounting(estimate.settings)
-    if any(isinstance(other, NotExpressible) for other in counted.values()):
-        return ()
-    by_step, by_planning = (dict(component_bytes(counted[name].terms)) for name in ("step", "planning"))
-    rows = [
-        _difference(words.COMPONENTS[name][0], by_step[name], by_planning[name], words.DIFFERENCES[name])
-        for name in words.COMPONENTS
-        if by_step[name] or by_planning[name]
-    ]
-    return (*rows, _difference("Peak per GPU", counted["step"].peak_bytes, counted["planning"].peak_bytes))
+def differences(estimate: Estimate) -> Differences | None:
+    """How the other accountings differ from the training step, component by component; None where it or all others cannot count the run."""
+    counted = {name: each for name, each in by_accounting(estimate.settings).items() if isinstance(each, Estimate)}
+    held = counted.pop(STEP, None)
+    if held is None or not counted:
+        return None
+    by_step = dict(component_bytes(held.terms))
+    by_others = {name: dict(component_bytes(other.terms)) for name, other in counted.items()}
+    rows = tuple(
+        _difference(label, by_step[part], {name: amounts[part] for name, amounts in by_others.items()}, part)
+        for part, (label, _) in words.COMPONENTS.items()
+        if by_step[part] or any(amounts[part] for amounts in by_others.values())
+    )
+    peak = _difference("Peak per GPU", held.peak_bytes, {name: other.peak_bytes for name, other in counted.items()})
+    return Differences(tuple(words.value_text("accounting", name) for name in counted), rows, peak)
 
 
-def _difference(label: str, by_step: int, by_planning: int, why: str = "") -> DifferenceRow:
-    difference = gib_text(by_step - by_planning, signed=True)
-    return DifferenceRow(label, gib_text(by_step), gib_text(by_planning), difference, why if by_step != by_planning else "")
+def _difference(label: str, by_step: int, by_others: dict[str, int], part: str = "") -> DifferenceRow:
+    others = tuple(Beside(gib_text(each), gib_text(each - by_step, signed=True)) for each in by_others.values())
+    whys = (words.DIFFERENCES[name][part] for name, each in by_others.items() if part and each != by_step)
+    return DifferenceRow(label, gib_text(by_step), others, " ".join(whys))
 
 
 def component_bytes(terms: Iterable[Term]) -> Iterable[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""How the planning formula is calculated, step by step: the formulas from the data file, and the values that fill them.
+"""How an accounting of formulas is calculated, step by step: the formulas from its data file, and the values that fill them.
 
 A value comes from the estimate itself; the expression beside it is for reading, and tests hold the two together.
 """
@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
+from vramplan.accountings import ACCOUNTINGS
 from vramplan.data import table
 from vramplan.ledger import Estimate
-from vramplan.policy import policy
 from vramplan.settings import Settings
-from vramplan.targets import ALL_LINEAR
 from vramplan.units import GIB, count_text, exact_text, gib_text
+
+EXPLAINED = tuple(name for name, module in ACCOUNTINGS.items() if hasattr(module, "choices"))
+"""Accountings that are formulas from beginning to end; each has a data file with them."""
 
 BYTES = "bytes"
 """Unit of the quantities that are also shown in GiB."""
@@ -50,8 +52,8 @@ class Step:
 
 
 @cache
-def steps() -> tuple[Step, ...]:
-    """Every step, in reading order."""
+def steps(accounting: str) -> tuple[Step, ...]:
+    """Every step of an accounting, in reading order."""
     return tuple(
         Step(
             symbol=entry["symbol"],
@@ -61,42 +63,29 @@ def steps() -> tuple[Step, ...]:
             source=entry["source"],
             reference=entry.get("reference", ""),
             cases=tuple(
-                Case(f"case-{entry['symbol']}-{number}", case.get("label", ""), case.get("when", {}), case["expression"])
+                Case(f"case-{accounting}-{entry['symbol']}-{number}", case.get("label", ""), case.get("when", {}), case["expression"])
                 for number, case in enumerate(entry["case"], start=1)
             ),
         )
-        for entry in table("formulas")["step"]
+        for entry in table(f"formulas_{accounting}")["step"]
     )
 
 
 @cache
-def symbol_meanings() -> dict[str, str]:
+def symbol_meanings(accounting: str) -> dict[str, str]:
     """What every symbol stands for."""
-    entries = table("formulas")["symbols"]
+    entries = table(f"formulas_{accounting}")["symbols"]
     return {symbol: meaning for symbol, meaning in entries.items() if symbol not in ("source", "date")}
 
 
-def choices(settings: Settings) -> dict[str, str]:
-    """What the planning formula makes of the settings that choose between its forms."""
-    decided = policy(settings)
-    return {
-        "method": "full" if settings.trains_base else settings.method,
-        "adapter_targets": "all-linear" if set(ALL_LINEAR) <= set(settings.targets) else "attention",
-        "trainable_precision": decided.trainable_precision,
-        "optimizer": "adamw-8bit" if decided.optimizer == "adamw-8bit" else "adamw",
-        "checkpointing": settings.checkpointing,
-        "attention_kernel": "eager" if settings.attention_kernel == "eager" else "efficient",
-    }
-
-
-def applying_cases(settings: Settings) -> set[str]:
+def applying_cases(settings: Settings, accounting: str) -> set[str]:
     """Ids of the cases in use."""
-    chosen = choices(settings)
-    return {case.id for step in steps() for case in step.cases if case.applies(chosen)}
+    chosen = ACCOUNTINGS[accounting].choices(settings)
+    return {case.id for step in steps(accounting) for case in step.cases if case.applies(chosen)}
 
 
 def value_texts(estimate: Estimate) -> dict[str, str]:
-    """The value of every symbol of a planning estimate as text; for byte quantities `<symbol>-gib` has the same in GiB."""
+    """The value of every symbol of an estimate as text; for byte quantities `<symbol>-gib` has the same in GiB."""
     exact = estimate.quantities
     texts = {symbol: exact_text(value, places=SHOWN_PLACES) for symbol, value in exact.items()}
     texts |= {
@@ -106,7 +95,7 @@ def value_texts(estimate: Estimate) -> dict[str, str]:
         "batch": count_text(estimate.settings.effective_batch),
         "dimensions-source": estimate.settings.dimensions_source,
     }
-    for step in steps():
+    for step in steps(estimate.accounting):
         if step.unit == BYTES:
             texts[f"{step.symbol}-gib"] = gib_text(round(exact[step.symbol]), places=3)
     return texts

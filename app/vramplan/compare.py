@@ -15,10 +15,6 @@ def compare(settings: Settings) -> tuple[Estimate, ...]:
     return tuple(each for each in counted if isinstance(each, Estimate))
 
 
-ONLY_NEXT_TOKEN = "The planning formula counts next-token training only, and has no pairs and no reference."
-"""Why there is no number beside a step on pairs."""
-
-
 def by_accounting(settings: Settings) -> dict[str, Estimate | NotExpressible]:
     """The same run by every accounting, or why it cannot count it."""
     return {name: counted_by(settings, name) for name in ACCOUNTINGS}
@@ -26,8 +22,9 @@ def by_accounting(settings: Settings) -> dict[str, Estimate | NotExpressible]:
 
 def counted_by(settings: Settings, accounting: str) -> Estimate | NotExpressible:
     """The same run by one accounting, or why it cannot count it."""
-    if accounting == "planning" and settings.accounting == "step" and settings.objective != "sft":
-        return NotExpressible("objective", ONLY_NEXT_TOKEN)
+    why_not = ACCOUNTINGS[accounting].NO_PAIRS
+    if why_not and settings.accounting == "step" and settings.objective != "sft":
+        return NotExpressible("objective", why_not)
     return counted_or_why(settings.varied(accounting=accounting))
 
 

@@ -182,7 +182,7 @@ def summary(found: Evidence) -> tuple[str, ...]:
         f"The process band covers {band['covered']} of the {band['runs']} runs whose nvidia-smi reading is recorded; "
         f"its median half-width is {percent(band['median_half_width'])}."
     )
-    told.append("The planning formula is compared without its fixed allowance, which stands for what is not allocated by tensors.")
+    told.append("The planning formula and Unsloth Studio’s estimate are compared without what they add for the driver and libraries, which tensors do not allocate.")
     told.append(f"Verdicts: {_verdict_sentence(found)}.")
     return tuple(told)
 

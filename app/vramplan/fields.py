@@ -17,9 +17,11 @@ from vramplan.kinds import (
     Option,
     Targets,
     WholeNumber,
+    counting_as_unsloth,
     counting_steps,
     planning,
     with_a_choice_of_precision,
+    with_a_kernel,
     with_a_reference,
     with_adapters,
     with_cross_entropy,
@@ -29,6 +31,7 @@ from vramplan.kinds import (
     with_named_card,
     with_quantized_base,
     with_step_adapters,
+    with_step_quantized_base,
 )
 from vramplan.stacks import stacks
 from vramplan.targets import EVERYTHING
@@ -166,6 +169,7 @@ FIELDS: tuple[Field, ...] = (
             (
                 Option("step", "Training step", "follows every tensor"),
                 Option("planning", "Planning formula", "a sum of rules"),
+                Option("unsloth", "Unsloth Studio", "its documented estimate"),
             )
         ),
         "Accounting",
@@ -173,6 +177,17 @@ FIELDS: tuple[Field, ...] = (
         "method",
     ),
     _step_field("stack", Choice(_stack_options()), "Training stack", "Trainer and release; it decides what is not set below.", "method"),
+    Field(
+        "unsloth_revision",
+        Choice((Option("2026-03", "March 2026", "its document"), Option("2026-08", "August 2026", "its code, as read then"))),
+        "Revision of Unsloth Studio",
+        "Its code has moved on since its document was written.",
+        "method",
+        applies=counting_as_unsloth,
+        governed_by="accounting",
+        condition="only with accounting=unsloth",
+        kept=True,
+    ),
     Field("model", Choice(_model_options()), "Model", "Type to find a preset, or choose Custom for your own dimensions.", "model"),
     _dimension("hidden_size", 1_048_576, "Hidden size", "Width of the residual stream: hidden_size in config.json."),
     _dimension("num_layers", MAX_LAYERS, "Layers", "Decoder blocks: num_hidden_layers."),
@@ -358,7 +373,7 @@ FIELDS: tuple[Field, ...] = (
         "How the frozen linear weights are stored.",
         "method",
         with_quantized_base,
-        "only with accounting=step and method=qlora",
+        "only with accounting=step or accounting=unsloth, and method=qlora",
     ),
     _step_field(
         "kbit_preparation",
@@ -373,7 +388,7 @@ FIELDS: tuple[Field, ...] = (
         "Preparation of the quantised model",
         "Types of what is not quantised: norms, embedding, head.",
         "advanced",
-        with_quantized_base,
+        with_step_quantized_base,
         "only with accounting=step and method=qlora",
     ),
     _step_field(
@@ -518,7 +533,7 @@ FIELDS: tuple[Field, ...] = (
         "advanced",
         applies=with_a_choice_of_precision,
         governed_by="method",
-        condition="not with method=pretraining",
+        condition="not with accounting=unsloth or method=pretraining",
         kept=True,
     ),
     Field(
@@ -615,6 +630,10 @@ FIELDS: tuple[Field, ...] = (
         "Attention kernel",
         "What the run really uses, not what was asked for.",
         "memory",
+        applies=with_a_kernel,
+        governed_by="accounting",
+        condition="not with accounting=unsloth and unsloth_revision=2026-03",
+        kept=True,
     ),
     _step_field(
         "checkpoint_kind",
@@ -672,6 +691,17 @@ FIELDS: tuple[Field, ...] = (
         condition="only with accounting=planning",
         kept=True,
     ),
+    Field(
+        "floor_fraction",
+        ExactDecimal("0", "1"),
+        "Floor of gradients and activations",
+        "The least they are taken to be, as a share of the weights. Unsloth Studio’s text says 0.15; its table is made with 0.20.",
+        "advanced",
+        applies=counting_as_unsloth,
+        governed_by="accounting",
+        condition="only with accounting=unsloth",
+        kept=True,
+    ),
     _step_field("measured", Measured(), "Your own run", "What was measured of a run with these settings: amounts in bytes.", "advanced"),
 )
 
@@ -681,3 +711,8 @@ BY_NAME = {field.name: field for field in FIELDS}
 def applying(values: Mapping[str, object]) -> set[str]:
     """Names of the fields that apply, given the values chosen."""
     return {field.name for field in FIELDS if field.applies(values)}
+
+
+def label_of(name: str, value: str) -> str:
+    """What one choice of a setting is called."""
+    return next(option.label for option in BY_NAME[name].kind.options if option.value == value)

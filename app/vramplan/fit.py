@@ -10,7 +10,7 @@ from vramplan.checks import Value
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME, MAX_SHARDED_OVER
 from vramplan.gpus import OFFERED, fewest_gpus
-from vramplan.kinds import DIVIDING
+from vramplan.kinds import DIVIDING, with_a_choice_of_precision, with_a_kernel
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 
@@ -140,6 +140,8 @@ def single_changes(settings: Settings) -> list[dict[str, Value]]:
     several = [{"gradient_accumulation_steps": 1}] if settings.divides_states else []
     references = ["precomputed"] if settings.accounting == "step" and settings.objective == "dpo" else []
     offloaded = ["offloaded"] if settings.accounting == "step" else []
+    precisions = ["pure-bf16"] if with_a_choice_of_precision(settings.__dict__) else []
+    kernels = ["efficient"] if with_a_kernel(settings.__dict__) else []
     half = max(1, settings.sequence_length // 2)
     return [
         *other_methods,
@@ -147,10 +149,10 @@ def single_changes(settings: Settings) -> list[dict[str, Value]]:
         *({"layer_kernels": name} for name in layers),
         *({"reference": name} for name in references),
         {"optimizer": "adamw-8bit"},
-        {"trainable_precision": "pure-bf16"},
+        *({"trainable_precision": name} for name in precisions),
         {"checkpointing": "full"},
         *({"checkpointing": name} for name in offloaded),
-        {"attention_kernel": "efficient"},
+        *({"attention_kernel": name} for name in kernels),
         *adapters,
         {"micro_batch": 1},
         *several,

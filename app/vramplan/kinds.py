@@ -84,11 +84,16 @@ def with_adapters(values: Mapping[str, object]) -> bool:
 
 
 def with_a_choice_of_precision(values: Mapping[str, object]) -> bool:
-    """Applies unless the method decides which copies exist of a trained weight."""
-    return values.get("method") != "pretraining"
+    """Applies unless the method, or an accounting that knows one precision only, decides which copies exist of a trained weight."""
+    return values.get("method") != "pretraining" and not counting_as_unsloth(values)
 
 
 def with_quantized_base(values: Mapping[str, object]) -> bool:
+    """Applies when an accounting tells quantised bases apart."""
+    return values.get("accounting") in ("step", "unsloth") and values.get("method") == "qlora"
+
+
+def with_step_quantized_base(values: Mapping[str, object]) -> bool:
     """Applies when a quantised base is counted tensor by tensor."""
     return counting_steps(values) and values.get("method") == "qlora"
 
@@ -121,6 +126,16 @@ def with_cross_entropy(values: Mapping[str, object]) -> bool:
 def planning(values: Mapping[str, object]) -> bool:
     """Applies when the accounting is the planning formula."""
     return values.get("accounting") == "planning"
+
+
+def counting_as_unsloth(values: Mapping[str, object]) -> bool:
+    """Applies when the accounting is Unsloth Studio's."""
+    return values.get("accounting") == "unsloth"
+
+
+def with_a_kernel(values: Mapping[str, object]) -> bool:
+    """Applies when an accounting tells kernels of attention apart: Unsloth Studio's does so since its revision 2026-08."""
+    return not counting_as_unsloth(values) or values.get("unsloth_revision") == "2026-08"
 
 
 def with_named_card(values: Mapping[str, object]) -> bool:

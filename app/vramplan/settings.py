@@ -33,7 +33,7 @@ class UnusedSettingWarning(UserWarning):
 class Settings:
     """A valid fine-tuning run. Every argument is optional; what is left out takes its default.
 
-    Exact decimals (budget, other_processes, lora_dropout, activation_multiplier, extra_allowance) may be given as str, int, Decimal or float; a float
+    Exact decimals (budget, other_processes, lora_dropout, activation_multiplier, extra_allowance, floor_fraction) may be given as str, int, Decimal or float; a float
     counts as the decimal it prints as. Attributes that do not apply are None: dimensions under a model preset, budget
     and budget_unit under a GPU class. What only another method or accounting reads (`rank` under full fine-tuning) stays,
     for comparisons.
@@ -44,6 +44,7 @@ class Settings:
 
     accounting: str | None = None
     stack: str | None = None
+    unsloth_revision: str | None = None
     model: str | None = None
     hidden_size: int | None = None
     num_layers: int | None = None
@@ -136,6 +137,7 @@ class Settings:
     half_precision: str | None = None
     activation_multiplier: Decimal | int | float | str | None = None
     extra_allowance: Decimal | int | float | str | None = None
+    floor_fraction: Decimal | int | float | str | None = None
     measured: str | None = None
 
     def __post_init__(self) -> None:

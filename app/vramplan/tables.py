@@ -1,6 +1,6 @@
 """Reports as text for a terminal: aligned columns, nothing else."""
 
-from vramplan import accounts, brought, needs, own_run, report, words
+from vramplan import accounts, brought, needs, own_run, report, studio, words
 from vramplan.curve import Curve
 from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_rows
 from vramplan.fields import BY_NAME
@@ -43,7 +43,7 @@ def headline(estimate: Estimate) -> str:
 
 
 def estimate_table(estimate: Estimate) -> str:
-    """Headline, the component table with bars, the moments and tensors, the other accounting, and parameter counts."""
+    """Headline, the component table with bars, the moments and tensors, the other accountings, and parameter counts."""
     rows = [("Component", "GiB", "Share", "")]
     for row in report.components(estimate):
         rows.append((row.label, row.gib, row.share_text, _bar(row.share)))
@@ -125,11 +125,12 @@ def accountings_table(estimate: Estimate) -> str:
         (each.label, each.peak or "–", each.verdict or each.reason, NOW if each.current else "")
         for each in accounts.side_by_side(estimate)
     ]
-    differences = [(row.label, row.step, row.planning, row.difference) for row in accounts.differences(estimate)]
-    if not differences:
+    told = accounts.differences(estimate)
+    if not told:
         return columns(rows, left=(0, 2, 3))
-    header = ("Difference by component", "Step", "Planning", "Step less planning")
-    return "\n\n".join((columns(rows, left=(0, 2, 3)), columns([header, *differences])))
+    header = ("Difference by component", "Step", *(text for label in told.labels for text in (label, "±")))
+    parts = [(row.label, row.step, *(text for each in row.others for text in (each.gib, each.more))) for row in (*told.rows, told.peak)]
+    return "\n\n".join((columns(rows, left=(0, 2, 3)), columns([header, *parts])))
 
 
 def assumptions_text(estimate: Estimate) -> str:
@@ -213,7 +214,16 @@ def evidence_tables() -> str:
     parts = ["\n".join(summary(found)), columns([header, *rows], left=(0, 1, 2))]
     for accounting, kind in sorted({(point.accounting, point.kind) for point in found.worst}, reverse=True):
         parts.append(_worst_table(found, accounting, kind))
-    return "\n\n".join(parts)
+    return "\n\n".join((*parts, *_studio_tables()))
+
+
+def _studio_tables() -> tuple[str, str]:
+    """What Unsloth Studio's document records, beside what its formulas come to."""
+    totals = [("Unsloth Studio’s table", "Printed GiB", "Floor 0.20", "Floor 0.15")]
+    totals += [(row.row, row.printed, row.with_table_floor, row.with_text_floor) for row in studio.table_rows()]
+    runs = [("Unsloth Studio’s measured runs", "Its estimate", "By its formulas", "nvidia-smi")]
+    runs += [(row.row, row.printed, row.computed, row.measured) for row in studio.validation_rows()]
+    return f"{studio.TABLE_SENTENCE}\n{columns(totals)}", f"{studio.VALIDATION_SENTENCE}\n{columns(runs)}"
 
 
 def _worst_table(found: Evidence, accounting: str, kind: str) -> str:

@@ -18,12 +18,14 @@ TERM_LABELS = {
     "gathered_weights": "Gathered weights",
     "master_weights": "Master weights",
     "gradients": "Gradients",
+    "gradient_floor": "Up to the floor of gradients",
     "gradient_buckets": "Buckets of gradients",
     "reduction_buffers": "Gradients being reduced",
     "flat_gradients": "Gradients in one piece",
     "optimizer_states": "Optimizer states",
     "optimizer_scratch": "Inside the optimizer step",
     "saved_activations": "Saved for backward",
+    "activation_floor": "Up to the floor of activations",
     "active_layer": "Layer in work",
     "layer_output": "Output of the layer in work",
     "waiting_gradient": "Gradient waiting for the layer",
@@ -58,12 +60,13 @@ COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "reference": ("Reference model", ("reference_weights",)),
     "adapters": ("Adapters", ("adapters",)),
     "master_weights": ("Master weights", ("master_weights",)),
-    "gradients": ("Gradients", ("gradients", "embedding_gradient", "gradient_buckets", "reduction_buffers", "flat_gradients")),
+    "gradients": ("Gradients", ("gradients", "gradient_floor", "embedding_gradient", "gradient_buckets", "reduction_buffers", "flat_gradients")),
     "optimizer_states": ("Optimizer", ("optimizer_states", "optimizer_scratch")),
     "activations": (
         "Activations",
         (
             "saved_activations",
+            "activation_floor",
             "staging",
             "active_layer",
             "layer_output",
@@ -82,10 +85,14 @@ COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 OWN_LABELS = {
     "planning": {"allowance": "Fixed and extra allowance", "optimizer_states": "Optimizer states", "logits": "Logits"},
+    "unsloth": {"allowance": "CUDA overhead", "optimizer_states": "Optimizer states"},
 }
 """Labels of component rows in an accounting that counts only part of what the row can hold."""
 
-OWN_TERM_LABELS = {"planning": {"active_layer": "Recomputed layer", "logits": "Logits"}}
+OWN_TERM_LABELS = {
+    "planning": {"active_layer": "Recomputed layer", "logits": "Logits"},
+    "unsloth": {"gradients": "By its formula", "saved_activations": "By its formula", "fixed_allowance": "CUDA overhead"},
+}
 """The same for terms."""
 
 WRITTEN_OUT = (
@@ -109,18 +116,32 @@ VERDICTS = {"yes": "Fits", "likely": "Likely fits", "unlikely": "Unlikely to fit
 """What each verdict is called."""
 
 DIFFERENCES = {
-    "base_weights": "Planning counts 16-bit or 4-bit weights; the step counts every tensor in the type the trainer gives it.",
-    "reference": "Planning counts next-token training, which compares with no other model.",
-    "adapters": "Planning counts 16-bit adapters; the step those the trainer makes, often FP32.",
-    "master_weights": "Planning keeps an FP32 copy beside 16-bit weights; under autocast the FP32 parameters are the weights.",
-    "gradients": "Planning counts every gradient; the step those that are there at its largest moment, in their own type.",
-    "optimizer_states": "Planning counts two moments per trained weight; the step what this optimizer keeps, and needs while it updates.",
-    "activations": "Planning takes a fixed number of bytes per token and layer; the step adds up the tensors of this model.",
-    "logits": "Planning counts one FP32 copy of the logits; the step what the loss holds at the largest moment, which may be another.",
-    "dequantization": "Planning reserves room for one unpacked weight; in the step it exists only while a layer is in work.",
-    "allowance": "Planning adds a round allowance for everything else; the step counts inputs and workspaces, and leaves the rest beside the peak.",
+    "planning": {
+        "base_weights": "Planning counts 16-bit or 4-bit weights; the step counts every tensor in the type the trainer gives it.",
+        "reference": "Planning counts next-token training, which compares with no other model.",
+        "adapters": "Planning counts 16-bit adapters; the step those the trainer makes, often FP32.",
+        "master_weights": "Planning keeps an FP32 copy beside 16-bit weights; under autocast the FP32 parameters are the weights.",
+        "gradients": "Planning counts every gradient; the step those that are there at its largest moment, in their own type.",
+        "optimizer_states": "Planning counts two moments per trained weight; the step what this optimizer keeps, and needs while it updates.",
+        "activations": "Planning takes a fixed number of bytes per token and layer; the step adds up the tensors of this model.",
+        "logits": "Planning counts one FP32 copy of the logits; the step what the loss holds at the largest moment, which may be another.",
+        "dequantization": "Planning reserves room for one unpacked weight; in the step it exists only while a layer is in work.",
+        "allowance": "Planning adds a round allowance for everything else; the step counts inputs and workspaces, and leaves the rest beside the peak.",
+    },
+    "unsloth": {
+        "base_weights": "Unsloth Studio’s estimate divides 16-bit weights by 3.2 or 3.6 where they are quantised, and leaves small tensors out.",
+        "reference": "Unsloth Studio’s estimate has no other model to compare with.",
+        "adapters": "Unsloth Studio’s estimate counts adapters in 16 bits.",
+        "master_weights": "Unsloth Studio’s estimate has no master weights; its bytes for the optimizer stand for them.",
+        "gradients": "Unsloth Studio’s estimate counts every gradient in 16 bits, and never less than a share of the weights.",
+        "optimizer_states": "Unsloth Studio’s estimate takes 4, 6 or 8 bytes per trained weight, fitted to runs, by the optimizer’s name.",
+        "activations": "Unsloth Studio’s estimate counts queries, keys, values and two widths of the MLP a layer, of one or two layers with checkpointing.",
+        "logits": "Unsloth Studio’s estimate has no term for logits and loss.",
+        "dequantization": "Unsloth Studio’s estimate has no term for unpacked weights.",
+        "allowance": "Unsloth Studio’s estimate adds 1.4 GiB for the driver and PyTorch.",
+    },
 }
-"""Why the training step and the planning formula differ, by component."""
+"""Why another accounting and the training step differ, by the accounting and by component."""
 
 DECISIONS = {
     "autocast": "autocast",

@@ -138,7 +138,7 @@ def _points(found: Evidence) -> Element:
     rows = [(KINDS[kind], run, *_amounts(points)) for (kind, run), points in by_run.items()]
     header = ("Recorded", "Run", "Recorded, GiB", *(f"{value_text('accounting', name)}, GiB" for name in ACCOUNTINGS))
     caption = "Every recorded run"
-    return h("details", h("summary", "The two scatters as a table"), _table(caption, header, rows, words=(0, 1)))
+    return h("details", h("summary", "The scatters as a table"), _table(caption, header, rows, words=(0, 1)))
 
 
 def _amounts(points: dict[str, Point]) -> tuple[str, ...]:

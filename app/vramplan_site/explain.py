@@ -21,13 +21,13 @@ PHONE_WIDTH = 20
 
 
 def calculation(opening: Estimate) -> list[Element]:
-    """Every step with its formula, its values and its source, then the symbols."""
-    texts = value_texts(opening)
-    applying = applying_cases(opening.settings)
+    """Every step of an accounting with its formula, its values and its source, then the symbols."""
+    texts, name = value_texts(opening), opening.accounting
+    applying = applying_cases(opening.settings, name)
     return [
         h("p", "Dimensions: ", h("span", texts["dimensions-source"], data_value="dimensions-source"), ".", class_="note"),
-        h("ol", (_step(step, texts, applying) for step in steps()), class_="steps", role="list"),
-        h("details", h("summary", "Symbols and their values now"), _symbols(texts)),
+        h("ol", (_step(step, texts, applying) for step in steps(name)), class_="steps", role="list"),
+        h("details", h("summary", "Symbols and their values now"), _symbols(name, texts)),
     ]
 
 
@@ -93,7 +93,7 @@ def _result(step: Step, texts: dict[str, str]) -> Element:
     return h("p", "= ", value, f" {step.unit}" if step.unit else None, gib, class_="outcome")
 
 
-def _symbols(texts: dict[str, str]) -> Element:
+def _symbols(accounting: str, texts: dict[str, str]) -> Element:
     rows = (
         h(
             "tr",
@@ -101,7 +101,7 @@ def _symbols(texts: dict[str, str]) -> Element:
             h("th", meaning, scope="row"),
             h("td", h("span", texts[name], data_value=name), class_="number"),
         )
-        for name, meaning in symbol_meanings().items()
+        for name, meaning in symbol_meanings(accounting).items()
         if name not in SYMBOLS_WITH_VALUES_ONLY
     )
     head = h("tr", h("th", "Symbol", scope="col"), h("th", "Meaning", scope="col"), h("th", "Now", scope="col", class_="number"))

@@ -7,7 +7,7 @@ import ast
 
 from pyscript.tree import Element, h
 
-GREEK = {"epsilon": "ε", "chi": "χ", "alpha": "α", "ell": "ℓ"}
+GREEK = {"epsilon": "ε", "chi": "χ", "alpha": "α", "phi": "φ", "ell": "ℓ"}
 """Symbols that are written as one letter."""
 
 WORDS = {"peak", "headroom", "batch"}

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from vramplan.accountings import estimate
 from vramplan.catalogue import defaults
-from vramplan.compare import by_accounting
+from vramplan.calculation import EXPLAINED
+from vramplan.compare import counted_by
 from vramplan.documents import DOCUMENTS, ProblemDocument
 from vramplan.fields import applying
 from vramplan.settings import Settings
@@ -77,7 +78,9 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "differences": panels.differences(opening),
         "own-run": own_run_panel(),
         "verdicts": explain.verdicts(),
-        "calculation": explain.calculation(by_accounting(opening.settings)["planning"]),
+        **{f"calculation-{name}": explain.calculation(counted_by(opening.settings, name)) for name in EXPLAINED},
+        "own-names": panels.own_names(opening.settings),
+        "recorded-studio": panels.recorded_studio(),
         "examples": explain.examples(),
         "references": explain.references(),
         **evidence(),

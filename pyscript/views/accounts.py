@@ -1,6 +1,6 @@
-"""What stands behind the number: what was assumed, and how the two accountings differ."""
+"""What stands behind the number: what was assumed, and how the accountings differ."""
 
-from vramplan.accounts import Assumptions, DifferenceRow, StackRow
+from vramplan.accounts import Assumptions, Beside, DifferenceRow, Differences, StackRow
 from pyscript.tree import Element, h
 
 
@@ -33,21 +33,23 @@ def _stack(row: StackRow) -> Element:
     )
 
 
-def differences(rows: tuple[DifferenceRow, ...]) -> Element:
-    """Both accountings component by component, with the reason where they differ."""
-    *parts, total = rows
-    heads = ("Training step", "Planning formula", "Step less planning")
+def differences(told: Differences) -> Element:
+    """Every accounting component by component, each with how much more or less than the step it is, and why."""
+    heads = ("Training step", *told.labels)
     return h(
         "table",
-        h("caption", "GiB per GPU by each accounting", class_="visually-hidden"),
+        h("caption", "GiB per GPU by each accounting, and how much more or less than by the training step", class_="visually-hidden"),
         h("thead", h("tr", h("th", "Component", scope="col"), (h("th", text, scope="col", class_="number") for text in heads))),
-        h("tbody", (_difference(row) for row in parts)),
-        h("tfoot", _difference(total)),
+        h("tbody", (_difference(row) for row in told.rows)),
+        h("tfoot", _difference(told.peak)),
         class_="differences",
     )
 
 
 def _difference(row: DifferenceRow) -> Element:
     why = h("span", h("span", row.why), class_="why") if row.why else None
-    amounts = (row.step, row.planning, row.difference)
-    return h("tr", h("th", row.label, why, scope="row"), (h("td", text, class_="number") for text in amounts))
+    return h("tr", h("th", row.label, why, scope="row"), h("td", row.step, class_="number"), (_beside(each) for each in row.others))
+
+
+def _beside(each: Beside) -> Element:
+    return h("td", each.gib, " ", h("small", each.more, class_="more"), class_="number")

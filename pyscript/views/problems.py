@@ -35,7 +35,7 @@ def link(error: FieldError) -> Element:
 
 
 def no_values(reason: str) -> Element:
-    """Why the planning formulas show no values."""
+    """Why formulas show no values."""
     return h("p", f"{reason} The formulas below stand without values.", class_="note")
 
 

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from vramplan import report
-from vramplan.calculation import steps
+from vramplan.calculation import EXPLAINED, steps
 from vramplan.catalogue import defaults
 from vramplan.fields import BY_NAME, applying
 from vramplan.fit import fit

@@ -31,7 +31,7 @@ from vramplan.constants import (
     NF4_DOUBLE_QUANTIZED_BYTES,
 )
 from vramplan.errors import NotExpressible
-from vramplan.fields import BY_NAME
+from vramplan.fields import label_of
 from vramplan.kinds import DIVIDING
 from vramplan.ledger import Estimate, Frame, Moment, Parameters, Term
 from vramplan.policy import policy
@@ -80,6 +80,9 @@ COUNTED_QUANTIZATION = "nf4-double"
 
 CONTEXT_IS_BESIDE = False
 """The CUDA context is in the fixed allowance."""
+
+NO_PAIRS = "The planning formula counts next-token training only, and has no pairs and no reference."
+"""Why there is no number for a step on pairs."""
 
 EVERYTHING_AT_ONCE = "everything at once"
 """The one moment of an accounting that assumes every allocation is alive at the same time."""
@@ -227,6 +230,19 @@ def fits(settings: Settings) -> bool:
     return estimate(settings).fits
 
 
+def choices(settings: Settings) -> dict[str, str]:
+    """What the formula makes of the settings that choose between its forms."""
+    decided = policy(settings)
+    return {
+        "method": "full" if settings.trains_base else settings.method,
+        "adapter_targets": "all-linear" if set(ALL_LINEAR) <= set(settings.targets) else "attention",
+        "trainable_precision": decided.trainable_precision,
+        "optimizer": "adamw-8bit" if decided.optimizer == "adamw-8bit" else "adamw",
+        "checkpointing": settings.checkpointing,
+        "attention_kernel": "eager" if settings.attention_kernel == "eager" else "efficient",
+    }
+
+
 def _must_be_countable(settings: Settings) -> None:
     """Say which setting the documented formula has no term for."""
     chosen = policy(settings)
@@ -237,23 +253,18 @@ def _must_be_countable(settings: Settings) -> None:
     if settings.architecture.mixer != NO_MIXER:
         raise NotExpressible("model", "The planning formula counts attention in every layer. Choose the accounting “Training step”.")
     if settings.sharding in DIVIDING:
-        raise NotExpressible("sharding", f"The planning formula divides nothing between GPUs, as {_label('sharding', settings.sharding)} does.")
+        raise NotExpressible("sharding", f"The planning formula divides nothing between GPUs, as {label_of('sharding', settings.sharding)} does.")
     if settings.trains_adapters and set(settings.targets) not in COUNTED_TARGETS:
         came = f"on {settings.adapter_targets}"
         raise NotExpressible("adapter_targets", f"The planning formula counts adapters on attention, or on all linear maps, not {came}.")
     if settings.method == "qlora" and settings.quantization != COUNTED_QUANTIZATION:
-        counted, came = (_label("quantization", value) for value in (COUNTED_QUANTIZATION, settings.quantization))
+        counted, came = (label_of("quantization", value) for value in (COUNTED_QUANTIZATION, settings.quantization))
         raise NotExpressible("quantization", f"The planning formula counts a base in {counted} only, not in {came}.")
     if settings.checkpointing == "offloaded":
         raise NotExpressible("checkpointing", "The planning formula counts checkpoints on the GPU only; choose On or Off.")
     if chosen.optimizer not in OPTIMIZER_BYTES:
-        came = _label("optimizer", chosen.optimizer)
+        came = label_of("optimizer", chosen.optimizer)
         raise NotExpressible("optimizer", f"The planning formula counts AdamW and 8-bit AdamW only, not {came}.")
-
-
-def _label(field: str, value: str) -> str:
-    return next(option.label for option in BY_NAME[field].kind.options if option.value == value)
-
 
 
 def _symbols(settings: Settings) -> Quantities:

@@ -25,6 +25,9 @@ from vramplan.settings import Settings
 CONTEXT_IS_BESIDE = True
 """No row counts the CUDA context: it is taken from the budget."""
 
+NO_PAIRS = ""
+"""Steps on pairs are counted."""
+
 
 def estimate(settings: Settings) -> Estimate:
     """The estimate of one run, moment by moment. Raises NotExpressible when there are no tensors for a setting."""
