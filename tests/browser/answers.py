@@ -7,7 +7,7 @@ import json
 import sys
 
 from vramplan import Settings, SettingsError, accounts, compare, curve, fit, report
-from vramplan.calculation import value_texts
+from vramplan.calculation import EXPLAINED, value_texts
 from vramplan.compare import by_accounting, counted_or_why
 from vramplan.errors import NotExpressible
 from vramplan.link import read_query, to_query
@@ -31,13 +31,13 @@ def answer(texts):
 
 
 def told(settings, now):
-    found, planned = fit(settings), by_accounting(settings)["planning"]
+    found, counted = fit(settings), by_accounting(settings)
     return {
         "settings": format_settings(settings),
         "again": read_query(to_query(settings)).texts,
         "estimate": counts(now),
         "sentence": report.headline(now).sentence,
-        "values": str(planned) if isinstance(planned, NotExpressible) else value_texts(planned),
+        "values": [str(counted[name]) if isinstance(counted[name], NotExpressible) else value_texts(counted[name]) for name in EXPLAINED],
         "behind": [repr(part(now)) for part in BEHIND],
         "fit": {
             "largest_micro_batch": [found.largest_micro_batch.value, found.largest_micro_batch.at_cap],

@@ -20,9 +20,9 @@ def first(**texts):
     return estimate(parse(texts, version=1))
 
 
-def planning(run):
-    """The planning estimate of the same run."""
-    return by_accounting(run.settings)["planning"]
+def by(run, accounting):
+    """The same run by another accounting."""
+    return by_accounting(run.settings)[accounting]
 
 
 def why_not(**texts):
@@ -67,8 +67,9 @@ def stack_rows(estimate):
 
 
 def difference_rows(estimate):
-    """Both accountings component by component, cell by cell."""
-    return [(each.label, each.why, each.step, each.planning, each.difference) for each in accounts.differences(estimate)]
+    """The accountings component by component, cell by cell."""
+    told = accounts.differences(estimate)
+    return [(row.label, row.why, row.step, *(text for each in row.others for text in (each.gib, each.more))) for row in (*told.rows, told.peak)]
 
 
 def change_rows(changes):

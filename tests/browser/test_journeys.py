@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 import pytest
 
-from vramplan import accounts, report, words
+from vramplan import accounts, report, studio, words
 from vramplan.calculation import steps, value_texts
 from vramplan.catalogue import cards
 from vramplan.curve import curve
@@ -56,7 +56,7 @@ def expect_everything(page, run):
 
 
 def expect_behind_the_number(page, run):
-    """Moments, assumptions and differences tell this run; a run by the planning formula has no moments and no stack."""
+    """Moments, assumptions and differences tell this run; a run by a sum of formulas has no moments and no stack."""
     of_steps = run.process is not None
     for part in ("The step, moment by moment", "What is assumed"):
         expect(page.region(part)).to_be_visible(visible=of_steps)
@@ -68,9 +68,9 @@ def expect_behind_the_number(page, run):
         expect(page.answer).to_contain_text(accounts.unchecked_text(run))
         page.expect_rows(page.table("What is assumed"), runs.stack_rows(run))
     differences = accounts.differences(run)
-    expect(page.region("Why the two differ")).to_be_visible(visible=bool(differences))
+    expect(page.region("Why they differ")).to_be_visible(visible=bool(differences))
     if differences:
-        page.expect_rows(page.table("Why the two differ"), runs.difference_rows(run))
+        page.expect_rows(page.table("Why they differ"), runs.difference_rows(run))
 
 
 @pytest.mark.parametrize("model", HARDWARE)
@@ -150,16 +150,16 @@ def test_the_planning_formula_with_its_own_settings(calculator):
         expect(calculator.form.get_by_label(BY_NAME[name].label, exact=True)).not_to_be_visible()
 
 
-def test_the_two_accountings_stand_side_by_side_and_are_followed(calculator):
+def test_the_accountings_stand_side_by_side_and_are_followed(calculator):
     calculator.set(sequence_length="4096")
     texts = {"sequence_length": "4096"}
-    for label, name in (("Planning formula", "planning"), ("Training step", "step")):
+    for label, name in (("Planning formula", "planning"), ("Unsloth Studio", "unsloth"), ("Training step", "step")):
         calculator.accounting(label).click()
         calculator.expect_setting("accounting", name)
         expect_everything(calculator, runs.of(**texts, accounting=name))
         assert runs.of_query(calculator.query) == runs.of(**texts, accounting=name)
-    peaks = {name: runs.of(**texts, accounting=name).peak_bytes for name in ("planning", "step")}
-    assert len(set(peaks.values())) == 2
+    peaks = {name: runs.of(**texts, accounting=name).peak_bytes for name in ("planning", "unsloth", "step")}
+    assert len(set(peaks.values())) == 3
 
 
 def test_another_stack_is_another_number(calculator):
@@ -262,7 +262,7 @@ def test_a_run_the_planning_formula_cannot_count(calculator):
     expect_everything(calculator, runs.of(optimizer="adamw-8bit", accounting="planning"))
 
     calculator.set(accounting="step", quantization="awq")
-    expect(calculator.region("How it is calculated")).to_contain_text(runs.planning(runs.of(quantization="awq")).message)
+    expect(calculator.region("How it is calculated")).to_contain_text(runs.by(runs.of(quantization="awq"), "planning").message)
     calculator.choose("accounting", "planning")
     settings, reason = runs.why_not(quantization="awq", optimizer="adamw-8bit", accounting="planning")
     calculator.expect_no_number(settings, reason)
@@ -418,22 +418,48 @@ def test_the_curve_is_read_by_keyboard_and_by_pointer_and_as_a_table(calculator)
     expect(drawing).to_contain_text(f"{fit(run.settings).longest_sequence.value:,}")
 
 
-def test_the_formulas_show_the_values_of_the_run(calculator):
-    part = calculator.region("How it is calculated")
+FORMULAS = {"planning": ("The planning formula’s steps", ("W", "T", "X", "Z", "J")), "unsloth": ("Unsloth Studio’s formulas", ("W", "O", "G", "X", "q"))}
+
+
+@pytest.mark.parametrize("accounting", FORMULAS)
+def test_the_formulas_show_the_values_of_the_run(calculator, accounting):
+    label, symbols_shown = FORMULAS[accounting]
+    if accounting == "unsloth":
+        calculator.region("How it is calculated").locator("summary").filter(has_text="Its formulas, its names and what it records").click()
+    part = calculator.region("How it is calculated").get_by_role("group", name=label)
     part.locator("summary").filter(has_text="Symbols and their values now").click()
     texts = {}
     for change in ({"method": "full", "checkpointing": "none"}, {"method": "lora", "attention_kernel": "eager", "gradient_accumulation_steps": "3"}):
         texts |= change
         calculator.set(**change)
-        values = value_texts(runs.planning(runs.of(**texts)))
-        for number, step in enumerate(steps()):
+        values = value_texts(runs.by(runs.of(**texts), accounting))
+        for number, step in enumerate(steps(accounting)):
             shown = part.get_by_role("list").first.get_by_role("listitem").nth(number)
             expect(shown).to_contain_text(step.title)
             outcome = shown.get_by_text(re.compile("^= ")).filter(visible=True)
             expect(outcome).to_contain_text(f"= {values[step.symbol]} {step.unit}".strip())
         symbols = part.get_by_role("table", name="Symbols and their values now")
-        for symbol in ("W", "T", "X", "Z", "J"):
+        for symbol in symbols_shown:
             expect(symbols).to_contain_text(values[symbol])
+
+
+def test_unsloth_studio_with_its_own_settings_names_and_records(calculator):
+    texts = {"accounting": "unsloth", "unsloth_revision": "2026-08", "floor_fraction": "0.2", "checkpointing": "offloaded", "quantization": "nf4"}
+    calculator.set(**texts)
+    expect_everything(calculator, runs.of(**texts))
+    for name in ("stack", "loss", "trainable_precision", "activation_multiplier"):
+        expect(calculator.form.get_by_label(BY_NAME[name].label, exact=True)).not_to_be_visible()
+    fold = calculator.region("How it is calculated")
+    fold.locator("summary").filter(has_text="Its formulas, its names and what it records").click()
+    names = fold.get_by_role("table", name="This run as its own inputs have it")
+    for label, each in studio.names(runs.of(**texts).settings):
+        expect(names.get_by_role("row").filter(has_text=each.name)).to_have_text(re.compile(rf"{label}\s*{each.name}\s*{re.escape(each.value)}"))
+    totals = fold.get_by_role("table", name="Totals of its reference table, GiB")
+    for row in studio.table_rows():
+        expect(totals).to_contain_text("".join((row.row, row.printed, row.with_table_floor, row.with_text_floor)))
+    measured = fold.get_by_role("table", name="Its measured runs, GiB")
+    for row in studio.validation_rows():
+        expect(measured).to_contain_text("".join((row.row, row.printed, row.computed, row.measured)))
 
 
 def test_worked_examples_open_as_runs(calculator):

@@ -46,6 +46,8 @@ CASES = [
      "micro_batch": "1024", "attention_kernel": "eager", "checkpointing": "none", "activation_multiplier": "4"},
     {"accounting": "planning", "activation_multiplier": "0.333333333333333333333333333333", "extra_allowance": "0.1"},
     {"accounting": "planning", "activation_multiplier": "1.10", "extra_allowance": "127.99999999999999999999"},
+    {"accounting": "unsloth", "floor_fraction": "0.333333333333333333", "model": "mixtral-8x7b", "sequence_length": "333"},
+    {"accounting": "unsloth", "unsloth_revision": "2026-08", "attention_kernel": "eager", "method": "full", "floor_fraction": "0.2"},
     *({"stack": stack, "sequence_length": "3000"} for stack in STACKS),
     {"gpu": "rtx-4090", "other_processes": "1.205078125", "sequence_length": "6000", "adapter_targets": "q,v,lm_head", "loss": "logits"},
     {"gpu": "t4", "other_processes": "40"},
