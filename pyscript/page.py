@@ -27,6 +27,7 @@ from pyscript.controls import Controls
 from pyscript.dom import Region
 from pyscript.events import Later, listen, start as start_task
 from pyscript.own_run import OwnRun
+from pyscript.placement import PlacementSide
 from pyscript.results import ResultsSide
 from pyscript.views import problems as problems_view
 from pyscript.views import share as share_view
@@ -66,7 +67,9 @@ class Page:
         self._clear_toasts = Later(self._clear, TOAST_FOR)
         bring = Bring(lambda: self._texts, self._use)
         self._own_run = OwnRun(lambda: self._estimate, self._use)
+        self._placement = PlacementSide(lambda: self._settings)
         self._bringing = {
+            "place": self._placement.read_boxes,
             "own-run-read": self._own_run.read_box,
             "bring-read": bring.read_box, "bring-fetch": bring.fetch, "bring-cancel": bring.cancel, "bring-as-dense": bring.read_as_dense,
         }
@@ -133,6 +136,7 @@ class Page:
         else:
             self._count(self._settings, names)
         self._own_run.show(self._estimate)
+        self._placement.renew()
 
     def _count(self, settings: Settings, names: set[str]) -> None:
         """Show the estimate of a valid run, or the sentence that says why the accounting has none."""

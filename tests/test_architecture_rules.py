@@ -16,7 +16,8 @@ CORE, SITE = APP / "vramplan", APP / "vramplan_site"
 # A module may import the modules of earlier rungs only; modules on one rung do not know each other.
 RUNGS = (
     {"units", "errors", "data", "measured_run", "measured_run.record"},
-    {"constants", "nvidia_smi"},
+    {"constants", "nvidia_smi", "placement"},
+    {"free_memory"},
     {"architecture", "quantized", "stacks"},
     {"targets"},
     {"catalogue"},
@@ -60,7 +61,7 @@ RUNGS = (
     {"claims", "sweep"},
     {"chart", "studio", "words"},
     {"timechart"},
-    {"report", "accounts", "brought", "evidence", "fetching", "own_run", "measure"},
+    {"report", "accounts", "brought", "evidence", "fetching", "own_run", "measure", "placement_report"},
     {"chronicle", "needs"},
     {"scene"},
     {"calculation", "documents", "share", "svg", "tables"},

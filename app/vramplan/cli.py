@@ -18,7 +18,7 @@ from vramplan.accountings import estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.compare import compare
 from vramplan.curve import curve
-from vramplan.errors import FrameError, Missing, NotExpressible, SettingsError
+from vramplan.errors import CardsError, FrameError, Missing, NotExpressible, SettingsError
 from vramplan.fetching import file_bytes, file_text, hub_text
 from vramplan.fields import FIELDS, SECTIONS
 from vramplan.kinds import Choice, ExactDecimal, Field, Layers, Measured, Targets
@@ -32,6 +32,7 @@ from vramplan.ledger import Estimate
 from vramplan.measured_run.pickled import MAX_BYTES
 from vramplan.measured_run.reading import Reading, read_file
 from vramplan.link import read_query, to_query, unused_notices
+from vramplan.placement_report import placed
 from vramplan.png import png
 from vramplan.ranges import named_once
 from vramplan.settings import parse
@@ -49,6 +50,7 @@ COMMANDS = {
     "curve": "peak against sequence length",
     "gpus": "peak per GPU against the GPUs that divide its states, for every kind of sharding",
     "hardware": "the smallest hardware for every method and several lengths, beside the rules of thumb",
+    "place": "which of your cards Unsloth Studio would put the run on, from what is free on them",
     "compare": "the same run with every training method",
     "timeline": "memory over a training step, drawn: what is alive at every layer, forward and backward",
     "sweep": "every combination of settings with several values: ranges of numbers, lists of choices; as a table, CSV or JSON",
@@ -91,6 +93,8 @@ def main(arguments: list[str] | None = None) -> int:
     texts = link.texts | given | flags
     if options.command == "sweep":
         return _sweep(options, texts, link.version)
+    if options.command == "place":
+        return _place(options, texts, link.version)
     try:
         settings = parse(texts, version=link.version)
         current = None if options.command == "link" else estimate(settings)
@@ -116,6 +120,22 @@ def main(arguments: list[str] | None = None) -> int:
         return status or (FITS if current.fits else DOES_NOT_FIT)
     status = _print(lambda: _json(options.command, current) if options.json else _text(options.command, current))
     return status or (FITS if current.fits else DOES_NOT_FIT)
+
+
+def _place(options: argparse.Namespace, texts: dict[str, str], version: int) -> int:
+    """Choose cards for a run."""
+    try:
+        settings = parse(texts, version=version)
+        found = placed(settings, free=_given(options, "free") or "", cards=_given(options, "cards") or "")
+    except SettingsError as problem:
+        for error in problem.errors:
+            print(f"vramplan: --{_flag(error.field)}: {error.message}", file=sys.stderr)
+        return BAD_INPUT
+    except (CardsError, NotExpressible) as problem:
+        print(f"vramplan: --{_flag(problem.field)}: {problem.message}", file=sys.stderr)
+        return BAD_INPUT
+    status = _print(lambda: _document("place", found) if options.json else tables.placement_table(settings, found))
+    return status or (FITS if found.fits else DOES_NOT_FIT)
 
 
 def _timeline(options: argparse.Namespace, current: Estimate) -> int:
@@ -348,6 +368,9 @@ def _parser() -> argparse.ArgumentParser:
         if name == "sweep":
             command.epilog = SWEEP_EPILOG
             command.add_argument("--csv", metavar="FILE", help="write every point as comma-separated values (- is standard output)")
+        if name == "place":
+            command.add_argument("--free", metavar="GIB", help="free memory of every card, as 22.5,22.5,10, or what nvidia-smi --query-gpu=index,memory.total,memory.free --format=csv prints")
+            command.add_argument("--cards", metavar="NUMBERS", help="numbers of the cards to use, as 0,1; left out, the fewest that hold the run")
         command.add_argument("--json", action="store_true", help="print JSON instead of a table")
         groups = {section: command.add_argument_group(label) for section, label in SECTIONS.items()}
         for field in FIELDS:

@@ -25,6 +25,7 @@ from vramplan.measured_run import against
 from vramplan.measured_run.failure import Candidate, failure, same
 from vramplan.measured_run.reading import Reading
 from vramplan.measured_run.record import Record
+from vramplan.placement import Placement
 from vramplan.settings import Settings
 from vramplan.sweep import Sweep
 from vramplan.timeline import Timeline
@@ -692,12 +693,42 @@ class SweepDocument(Document):
         return cls(settings=swept.held, swept={name: list(values) for name, values in swept.axes.items()}, points=points)
 
 
+class CardsDocument(Document):
+    """Cards that were considered together."""
+
+    cards: list[int]
+    usable_bytes: Bytes
+    enough: bool
+
+
+class PlaceDocument(Document):
+    """Which cards a run is put on by Unsloth Studio's rule, and what was tried."""
+
+    needed_bytes: Bytes
+    cards: list[int]
+    usable_bytes: Bytes
+    fits: bool
+    device_map: str
+    named: bool = Field(description="Whether the cards were named, instead of chosen by their free memory")
+    tried: list[CardsDocument]
+
+    @classmethod
+    def of(cls, placement: Placement) -> Self:
+        """The document of a placement."""
+        tried = [CardsDocument(cards=[card.index for card in each.cards], usable_bytes=int(each.usable_bytes), enough=each.enough) for each in placement.tried]
+        return cls(
+            needed_bytes=placement.needed_bytes, cards=tried[-1].cards, usable_bytes=tried[-1].usable_bytes, fits=placement.fits,
+            device_map=placement.device_map, named=placement.named, tried=tried,
+        )
+
+
 DOCUMENTS: dict[str, type[Document]] = {
     "estimate": EstimateDocument,
     "fit": FitDocument,
     "curve": CurveDocument,
     "gpus": GpusDocument,
     "hardware": HardwareDocument,
+    "place": PlaceDocument,
     "compare": CompareDocument,
     "timeline": TimelineDocument,
     "sweep": SweepDocument,

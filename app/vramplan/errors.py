@@ -37,6 +37,18 @@ class NotExpressible(ValueError):
         return self.message
 
 
+class CardsError(ValueError):
+    """Cards that cannot be used: which of the inputs about them is wrong, and one sentence about it."""
+
+    def __init__(self, field: str, message: str):
+        super().__init__(field, message)
+        self.field = field
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class Missing(Exception):
     """Something that is installed apart from the estimator is not there: one sentence that says what, and how to get it."""
 

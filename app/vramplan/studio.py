@@ -28,7 +28,7 @@ TABLE_SENTENCE = (
 VALIDATION_SENTENCE = (
     "Six runs of Llama-3.2-1B that its authors measured with nvidia-smi, three of them with the same reading, and what they had estimated "
     "before there were floors. Where a row does not say, micro-batch 2 and 2,048 tokens are taken. The formulas give the estimates of full "
-    "fine-tuning; those of the adapter runs are of another form of them. Nothing here is fitted to these numbers."
+    "fine-tuning; those of the adapter runs do not follow from them. Nothing here is fitted to these numbers."
 )
 """What its validation is, and how much of it follows from its formulas."""
 

@@ -1,6 +1,6 @@
 """Reports as text for a terminal: aligned columns, nothing else."""
 
-from vramplan import accounts, brought, needs, own_run, report, studio, words
+from vramplan import accounts, brought, needs, own_run, placement_report, report, studio, words
 from vramplan.curve import Curve
 from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_rows
 from vramplan.fields import BY_NAME
@@ -10,6 +10,8 @@ from vramplan.importing.imported import Imported
 from vramplan.kinds import ExactDecimal, WholeNumber
 from vramplan.ledger import Estimate
 from vramplan.measured_run.reading import Reading
+from vramplan.placement import Placement
+from vramplan.settings import Settings
 from vramplan.sweep import Point, Sweep
 from vramplan.units import gib_text
 
@@ -230,6 +232,14 @@ def _worst_table(found: Evidence, accounting: str, kind: str) -> str:
     worst = worst_rows(found, accounting, kind)
     header = (f"{worst[0].accounting}, {worst[0].kind.lower()}: the worst", "Recorded GiB", "Estimate", "Error", "Why")
     return columns([header, *((r.id, r.recorded, r.estimated, r.error, r.reason) for r in worst)], left=(0, 4))
+
+
+def placement_table(settings: Settings, placement: Placement) -> str:
+    """The run in a line, the choice of cards, why, and what was tried."""
+    there = placement_report.told(placement)
+    rows = [("Cards", "Free GiB", "Usable GiB", "Left", "")]
+    rows += [(row.cards, row.free, row.usable, row.headroom, "enough" if row.enough else "not enough") for row in there.rows]
+    return "\n\n".join((f"{report.run_text(settings)}\n{there.answer}\n{there.why}", columns(rows, left=(0, 4))))
 
 
 def import_table(imported: Imported) -> str:

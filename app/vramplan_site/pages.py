@@ -18,6 +18,7 @@ from vramplan_site.toolchain import ROOT
 from pyscript import panels
 from pyscript.tree import Child, Element, h, markup
 from pyscript.views.form import form, own_run_panel
+from pyscript.views.placement import panel as placement_panel
 
 SLOT = re.compile(r"<!--slot ([\w-]+)-->")
 """A place in index.html that is filled in here."""
@@ -77,6 +78,7 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "assumptions": panels.assumptions(opening),
         "differences": panels.differences(opening),
         "own-run": own_run_panel(),
+        "placement": placement_panel(),
         "verdicts": explain.verdicts(),
         **{f"calculation-{name}": explain.calculation(counted_by(opening.settings, name)) for name in EXPLAINED},
         "own-names": panels.own_names(opening.settings),

@@ -120,7 +120,7 @@ def _must_be_countable(settings: Settings) -> None:
     shape, revision = settings.architecture, settings.unsloth_revision
     if shape.plain_mlp:
         raise NotExpressible("model", "Unsloth Studio’s estimate counts a gated MLP of three maps, and this model’s has two. Choose another accounting.")
-    if shape.kv_lora_rank or shape.mixer != NO_MIXER:
+    if shape.kv_lora_rank or shape.mixer != NO_MIXER or shape.attention_gate:
         raise NotExpressible("model", "Unsloth Studio’s estimate is counted here with four maps of attention in every layer, which this model has not. Choose another accounting.")
     if settings.method not in METHODS:
         came = label_of("method", settings.method)
