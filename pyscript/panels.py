@@ -9,6 +9,7 @@ from vramplan.curve import curve
 from vramplan.errors import FieldError, NotExpressible
 from vramplan.fit import Fit, fit
 from vramplan.gpus import GpuCurve
+from vramplan.kinds import with_sharding
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 from vramplan.svg import svg
@@ -217,7 +218,8 @@ def links_between_gpus() -> list[Element]:
 
 def gpu_curve(estimate: Estimate) -> GpuCurve | None:
     """The peak against the number of GPUs, where the run divides its states or does not fit as it is; None where there is none to draw."""
-    if estimate.process is None or (estimate.fits and not estimate.settings.divides_states):
+    settings = estimate.settings
+    if settings.serves or not with_sharding(settings.__dict__) or (estimate.fits and not settings.divides_states):
         return None
     try:
         return gpus.gpu_curve(estimate.settings, gpus.shown_sharding(estimate.settings))

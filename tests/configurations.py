@@ -21,15 +21,19 @@ PAIR_STACKS = ("trl-1.15", "trl-1.13", "trl-1.6", "trl-1.5")  # those whose step
 PLAUSIBLE_STACKS = tuple(name for name in STACKS if name.startswith(("tr", "unsloth", "axolotl", "llama", "swift")))
 WHOLE_MODEL = ("full", "pretraining")  # methods that train every weight
 OWN_CODE = tuple(name for name in STACKS if name.startswith(("litgpt", "torchtune")))  # stacks with model code and losses of their own
+OF_RULES = ("task", "served_weights", "kv_cache")  # settings that only the byte rules read
 YES_NO = ("true", "false")
 GATED = tuple(name for name, shape in PRESETS.items() if not shape["plain_mlp"])
-ACCOUNTINGS = ("step", "planning", "unsloth")
+ACCOUNTINGS = ("step", "planning", "unsloth", "rules")
 
 # Every option of every setting that is a choice.
 CHOICES = {
     "accounting": ACCOUNTINGS,
     "stack": STACKS,
     "unsloth_revision": ("2026-03", "2026-08"),
+    "task": ("training", "inference"),
+    "served_weights": ("bf16", "fp32", "fp8", "int8", "int4"),
+    "kv_cache": ("16-bit", "8-bit"),
     "model": (*PRESETS, *MIXTURES, *HYBRIDS, "custom"),
     "tied_embeddings": YES_NO,
     **dict.fromkeys(TRAITS, YES_NO),
@@ -82,7 +86,7 @@ LATENT_ATTENTION = {"num_kv_heads": "6", "head_dim": "12", "kv_lora_rank": "16",
 # What each accounting can count of the settings that it reads.
 COUNTED = {
     "step": {
-        **{name: options for name, options in CHOICES.items() if name != "unsloth_revision"}, "accounting": ("step",), "model": (*PRESETS, "custom"), "adapter_targets": TARGETS, "objective": ("sft", "sft", "dpo", "reward"), **NO_EXPERTS,
+        **{name: options for name, options in CHOICES.items() if name not in ("unsloth_revision", *OF_RULES)}, "accounting": ("step",), "model": (*PRESETS, "custom"), "adapter_targets": TARGETS, "objective": ("sft", "sft", "dpo", "reward"), **NO_EXPERTS,
         "sharding": ("none",) * 7 + CHOICES["sharding"], "offload": ("none",) * 3 + CHOICES["offload"],
     },
     "planning": {
@@ -106,6 +110,17 @@ COUNTED = {
         "gpu": (*map(str, GPU_CLASSES), "custom"),
         "quantization": ("nf4", "nf4-double"),
         "optimizer": ("adamw-foreach", "adamw-fused", "adamw-8bit", "paged-adamw-32bit", "sgd"),
+    },
+    "rules": {
+        "accounting": ("rules",),
+        **{name: CHOICES[name] for name in OF_RULES},
+        "model": (*PRESETS, "custom"),
+        **{name: CHOICES[name] for name in ("tied_embeddings", *TRAITS, *KINDS, "budget_unit", "attention_kernel", "method", "quantization", "sharding", "autocast",
+                                            "trainable_precision")},
+        "checkpointing": ("none", "full"),
+        "adapter_targets": ("attention", "all-linear", "q,v", "q,k,v,o,up,down", "down", "up,lm_head"),
+        "gpu": (*map(str, GPU_CLASSES), "custom"),
+        "optimizer": ("adamw", "adamw-foreach", "adamw-fused", "adamw-fp32-states", "adamw-8bit"),
     },
 }
 
@@ -144,7 +159,7 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
               "broadcast_heads", "sliding_window_pattern", "num_experts", "experts_per_token", "expert_intermediate_size",
               "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "router", "adapters_skip_experts", *LATENT, "rotary",
               "mixer", "attention_layers", *MIXER, "attention_gate")
-FIELD_ORDER = ("accounting", "stack", "unsloth_revision", "model", *DIMENSION_KEYS, *TRAIT_KEYS, "objective", "reference", "method", "rank", "adapter_targets", "quantization",
+FIELD_ORDER = ("accounting", "stack", "unsloth_revision", *OF_RULES, "model", *DIMENSION_KEYS, *TRAIT_KEYS, "objective", "reference", "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
                "sharding", "sharded_over", "offload", "other_processes",
                "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision", "optimizer", "optimizer_step", "loss",
@@ -153,7 +168,7 @@ FIELD_ORDER = ("accounting", "stack", "unsloth_revision", "model", *DIMENSION_KE
 
 # What opens without a link, and what a link of the first release opens. `OPENING` is what is counted by default.
 OPENING = {
-    "accounting": "step", "stack": "trainer-5", "unsloth_revision": "2026-03", "model": "llama-3.1-8b", "objective": "sft", "reference": "stack", "method": "qlora", "rank": "16",
+    "accounting": "step", "stack": "trainer-5", "unsloth_revision": "2026-03", "task": "training", "served_weights": "bf16", "kv_cache": "16-bit", "model": "llama-3.1-8b", "objective": "sft", "reference": "stack", "method": "qlora", "rank": "16",
     "adapter_targets": "all-linear", "quantization": "nf4-double", "kbit_preparation": "stack", "base_precision": "stack",
     "lora_dropout": "0", "gpu": "24", "replicas": "1", "sharding": "none", "sharded_over": "1", "offload": "none", "sequence_length": "2048", "micro_batch": "1",
     "gradient_accumulation_steps": "8", "trainable_precision": "stack", "optimizer": "adamw", "optimizer_step": "stack", "loss": "stack",
@@ -162,7 +177,8 @@ OPENING = {
 }
 PLANNING = {**OPENING, "accounting": "planning", "trainable_precision": "mixed-bf16"}
 UNSLOTH = {**OPENING, "accounting": "unsloth"}
-OPENINGS = {"step": OPENING, "planning": PLANNING, "unsloth": UNSLOTH}
+RULES = {**OPENING, "accounting": "rules"}
+OPENINGS = {"step": OPENING, "planning": PLANNING, "unsloth": UNSLOTH, "rules": RULES}
 
 SMALL_DECODER = {
     "model": "custom", "hidden_size": "64", "num_layers": "3", "num_attention_heads": "6", "num_kv_heads": "2",
@@ -180,6 +196,10 @@ def reading(name):
         return CUSTOM
     if name in ("unsloth_revision", "floor_fraction"):
         return {**CUSTOM, "accounting": "unsloth"}
+    if name == "task":
+        return {**CUSTOM, "accounting": "rules"}
+    if name in OF_RULES:
+        return {**CUSTOM, "accounting": "rules", "task": "inference"}
     if name in ("sharded_over", "offload"):
         return {**CUSTOM_STEP, "sharding": "zero3"}
     if name == "shared_norm":
@@ -240,6 +260,8 @@ def random_configuration(generator, accounting="planning"):
         return countable(chosen)
     if accounting == "unsloth":
         chosen["floor_fraction"] = generator.choice(["0", "0.15", "0.2", "1", decimal_text(generator, 0, 1, 4)])
+        return chosen
+    if accounting == "rules":
         return chosen
     multiplier = decimal_text(generator, 1, 3, 4)
     chosen["activation_multiplier"] = generator.choice(["0.25", "0.3", "0.7", "1", "1.1", "3.3", "4", multiplier])

@@ -61,6 +61,8 @@ def configurations(draw, accounting=None, model=None, small=False):
     if accounting == "unsloth":
         chosen["floor_fraction"] = draw(decimals(0, 1, places=draw(st.integers(0, 6))))
         return chosen
+    if accounting == "rules":
+        return chosen
     chosen["activation_multiplier"] = draw(decimals("0.25", "4", places=draw(st.integers(2, 6))))
     chosen["extra_allowance"] = draw(decimals(0, 128, places=draw(st.integers(0, 6))))
     return chosen

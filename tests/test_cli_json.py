@@ -20,15 +20,17 @@ TERM_NAMES = {
     "planning": ["base_weights", "adapters", "master_weights", "gradients", "optimizer_states", "saved_activations",
                  "active_layer", "adapter_activations", "logits", "dequantization", "fixed_allowance", "extra_allowance"],
     "step": ["base_weights", "adapters", "gradients", "optimizer_states", "saved_activations", "logits", "inputs", "workspace"],
+    "rules": ["base_weights", "adapters", "master_weights", "gradients", "optimizer_states", "saved_activations"],
     "unsloth": ["base_weights", "adapters", "optimizer_states", "gradients", "gradient_floor", "saved_activations", "activation_floor", "fixed_allowance"],
 }
 MOMENTS = ["forward", "loss", "backward of the last layer", "backward of the first layer", "end of the backward pass"]
 MOMENT_NAMES = {
     "planning": ["everything at once"],
     "unsloth": ["everything at once"],
+    "rules": ["everything at once"],
     "step": [*MOMENTS, *(f"{name}, later micro-batch" for name in MOMENTS), "optimizer step"],
 }
-BY_LINK = {"planning": ("--link", "?v=1"), "step": (), "unsloth": ("--accounting", "unsloth")}
+BY_LINK = {"planning": ("--link", "?v=1"), "step": (), "unsloth": ("--accounting", "unsloth"), "rules": ("--accounting", "rules")}
 
 
 @pytest.mark.parametrize("accounting", OPENINGS)

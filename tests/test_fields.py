@@ -212,12 +212,14 @@ def test_the_budget_is_1_to_2048_gib_in_either_unit(budget, unit, valid):
 
 OF_ONE_ACCOUNTING = {
     "step": {"stack", "objective", "reference", "kbit_preparation", "base_precision", "lora_dropout", "loss", "layer_kernels",
-             "optimizer_step", "torch_compile", "checkpoint_kind", "autocast", "half_precision", "sharding", "sharded_over", "offload", "measured"},
+             "optimizer_step", "torch_compile", "checkpoint_kind", "half_precision", "offload", "measured"},
     "planning": {"activation_multiplier", "extra_allowance"},
     "unsloth": {"unsloth_revision", "floor_fraction"},
+    "rules": {"task", "served_weights", "kv_cache"},
 }
 READ_BY = {  # what some accountings read and others do not
-    "quantization": {"step", "unsloth"}, "trainable_precision": {"step", "planning"}, "attention_kernel": {"step", "planning"},
+    "quantization": {"step", "unsloth", "rules"}, "trainable_precision": {"step", "planning", "rules"}, "attention_kernel": {"step", "planning", "rules"},
+    **dict.fromkeys(("autocast", "sharding", "sharded_over"), {"step", "rules"}),
     **{name: {accounting} for accounting, names in OF_ONE_ACCOUNTING.items() for name in names},
 }
 VALID = {"stack": "loop", "loss": "triton", "activation_multiplier": "1.5", "floor_fraction": "0.2"}
@@ -230,8 +232,8 @@ def not_read_by(accounting):
 @pytest.mark.parametrize("accounting", ACCOUNTINGS)
 def test_errors_come_in_field_order_one_for_each_field_that_is_read(accounting):
     elsewhere = not_read_by(accounting)
-    choosing = {"accounting", "model", "gpu", "method", "objective"}
-    unknown_yet = {"other_processes", "sharded_over", "offload"}  # a card and a kind of sharding decide whether these are read
+    choosing = {"accounting", "model", "gpu", "method", "objective", "task"}
+    unknown_yet = {"other_processes", "sharded_over", "offload", "served_weights", "kv_cache"}  # a card, a kind of sharding and a task decide whether these are read
     names_in_order = [name for name in FIELD_ORDER if name not in (*choosing, *elsewhere, *unknown_yet)]
     typed = {**CUSTOM, **{name: "?" for name in reversed(FIELD_ORDER) if name not in choosing}, "accounting": accounting, "objective": "dpo"}
     assert [error.field for error in errors(typed)] == names_in_order

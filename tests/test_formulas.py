@@ -1,6 +1,6 @@
 """The formulas shown to people, evaluated: each gives what the estimate and the independent oracle count.
 
-Belongs here: data/formulas_planning.toml and data/formulas_unsloth.toml as mathematics, in exact fractions. How a formula looks on the page: browser tests.
+Belongs here: data/formulas_planning.toml, data/formulas_unsloth.toml and data/formulas_rules.toml as mathematics, in exact fractions. How a formula looks on the page: browser tests.
 """
 
 import ast
@@ -13,11 +13,12 @@ import tomllib
 
 import pytest
 
-from configurations import PLANNING, UNSLOTH, random_configurations
+from configurations import PLANNING, RULES, UNSLOTH, random_configurations
 import oracle
 import oracle_unsloth
 from unsloth_configurations import unsloth_configuration
 from vramplan import estimate
+from vramplan.accountings.rules import choices as rules_choices
 from vramplan.accountings.unsloth import choices as unsloth_choices
 from vramplan.settings import parse
 
@@ -157,3 +158,27 @@ def test_every_symbol_of_unsloth_studio_is_explained_and_used():
     assert set(UNSLOTH_FORMULAS["symbols"]) - {"source", "date"} == used | defined
     assert OWN_INPUTS == defined - {"peak", "headroom"}
     assert {"revision", "layers", "mixed", "attention", "trained"} <= {name for step in UNSLOTH_FORMULAS["step"] for case in step["case"] for name in case.get("when", {})}
+
+
+RULES_FORMULAS = tomllib.loads((DATA / "formulas_rules.toml").read_text(encoding="utf-8"))
+RULES_RUNS = [{**RULES, **typed} for typed in random_configurations(300, seed=11, accounting="rules")]
+DEFINED_BY_RULES = {step["symbol"] for step in RULES_FORMULAS["step"]}
+
+
+def test_the_formulas_of_the_byte_rules_give_their_estimate():
+    for typed in RULES_RUNS:
+        settings = parse(typed)
+        one, chosen = estimate(settings), rules_choices(settings)
+        values = {name: value for name, value in one.quantities.items() if name not in DEFINED_BY_RULES} | {"C": Fraction(one.budget_bytes, 2**30)}
+        for step in RULES_FORMULAS["step"]:
+            (case,) = [case for case in step["case"] if all(chosen[name] in allowed for name, allowed in case.get("when", {}).items())]
+            values[step["symbol"]] = eval(compiled(case["expression"]), {"__builtins__": {}, "Fraction": Fraction}, values)
+        assert {name: value for name, value in one.quantities.items() if value != values[name]} == {}
+        assert 0 <= Fraction(one.peak_bytes, 2**30) - values["peak"] < Fraction(len(one.terms), 2**30)
+        assert values["headroom"] == values["C"] - values["peak"]
+
+
+def test_every_symbol_of_the_byte_rules_is_explained_and_used():
+    trees = [ast.parse(case["expression"]) for step in RULES_FORMULAS["step"] for case in step["case"]]
+    used = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert set(RULES_FORMULAS["symbols"]) - {"source", "date"} == used | DEFINED_BY_RULES

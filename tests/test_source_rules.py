@@ -23,11 +23,11 @@ def sources(folder):
     return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
 
 
-FORMULA_FILES = [CORE / "architecture.py", CORE / "accountings" / "planning.py", CORE / "accountings" / "unsloth" / "formulas.py", CORE / "accountings" / "step" / "sharding.py"]
+FORMULA_FILES = [CORE / "architecture.py", CORE / "accountings" / "planning.py", CORE / "accountings" / "rules" / "formulas.py", CORE / "accountings" / "unsloth" / "formulas.py", CORE / "accountings" / "step" / "sharding.py"]
 STEP = CORE / "accountings" / "step"
 MODELS = tomllib.loads((CORE / "data" / "models.toml").read_text(encoding="utf-8"))
 STEP_FILES = sources(STEP)
-COUNTING_FILES = [*FORMULA_FILES, *STEP_FILES, *sources(CORE / "accountings" / "unsloth")]
+COUNTING_FILES = [*FORMULA_FILES, *STEP_FILES, *sources(CORE / "accountings" / "unsloth"), *sources(CORE / "accountings" / "rules"), CORE / "parameters.py"]
 ENTRIES = {"estimate", "frames", "peak_bytes", "fits", "choices"}  # what every accounting offers; these take Settings
 NAMELESS = (0, 1, 2)
 

@@ -202,17 +202,17 @@ def test_every_feature_works_with_it():
     points = curve(settings).points
     assert points[0].peak_bytes <= points[-1].peak_bytes
     assert parse(read_query(to_query(settings)).texts) == settings
-    assert [each.current for each in side_by_side(one)] == [False, False, True]
+    assert [each.current for each in side_by_side(one)] == [False, False, True, False]
 
 
 def test_the_accountings_are_compared_component_by_component():
     told = differences(estimate(parse(OPENING)))
-    assert told.labels == ("Planning formula", "Unsloth Studio")
-    assert all(len(row.others) == 2 for row in (*told.rows, told.peak))
+    assert told.labels == ("Planning formula", "Unsloth Studio", "Byte rules")
+    assert all(len(row.others) == 3 for row in (*told.rows, told.peak))
     peaks = {name: each.peak_bytes for name, each in by_accounting(parse(OPENING)).items()}
     assert told.peak.step == gib_text(peaks["step"])
     assert [(each.gib, each.more) for each in told.peak.others] == [
-        (gib_text(peaks[name]), gib_text(peaks[name] - peaks["step"], signed=True)) for name in ("planning", "unsloth")
+        (gib_text(peaks[name]), gib_text(peaks[name] - peaks["step"], signed=True)) for name in ("planning", "unsloth", "rules")
     ]
     without = differences(estimate(parse({**OPENING, "optimizer": "lion"})))
     assert without is None

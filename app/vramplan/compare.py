@@ -9,10 +9,21 @@ from vramplan.stacks import stacks
 
 
 def compare(settings: Settings) -> tuple[Estimate, ...]:
-    """Estimates under every training method with everything else held, in the order of the settings; those that can be counted."""
-    methods = [option.value for option in BY_NAME["method"].kind.options]
-    counted = (counted_or_why(settings.replace(method=method)) for method in methods)
+    """Estimates under every training method with everything else held, in the order of the settings, or with every type of weights
+    that a model can be served in; those that can be counted."""
+    varied = compared(settings)
+    values = [option.value for option in BY_NAME[varied].kind.options]
+    counted = (counted_or_why(settings.replace(**{varied: value})) for value in values)
     return tuple(each for each in counted if isinstance(each, Estimate))
+
+
+def compared(settings: Settings) -> str:
+    """The setting whose values are compared."""
+    return "served_weights" if settings.serves else "method"
+
+
+ONLY_TRAINING = "It counts training only, not a model that answers."
+"""Why the others have no number beside inference."""
 
 
 def by_accounting(settings: Settings) -> dict[str, Estimate | NotExpressible]:
@@ -22,6 +33,8 @@ def by_accounting(settings: Settings) -> dict[str, Estimate | NotExpressible]:
 
 def counted_by(settings: Settings, accounting: str) -> Estimate | NotExpressible:
     """The same run by one accounting, or why it cannot count it."""
+    if settings.serves and accounting != settings.accounting:
+        return NotExpressible("task", ONLY_TRAINING)
     why_not = ACCOUNTINGS[accounting].NO_PAIRS
     if why_not and settings.accounting == "step" and settings.objective != "sft":
         return NotExpressible("objective", why_not)

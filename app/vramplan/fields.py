@@ -4,10 +4,12 @@ Parsing, checking, the form, the flags and the keys of a link all come from this
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from vramplan.catalogue import CUSTOM, cards, gpu_classes, presets
 from vramplan.constants import FIXED_ALLOWANCE_BYTES
 from vramplan.kinds import (
+    INFERENCE,
     Choice,
     ExactDecimal,
     Field,
@@ -18,8 +20,10 @@ from vramplan.kinds import (
     Targets,
     WholeNumber,
     counting_as_unsloth,
+    counting_by_rules,
     counting_steps,
     planning,
+    serving,
     with_a_choice_of_precision,
     with_a_kernel,
     with_a_reference,
@@ -29,9 +33,12 @@ from vramplan.kinds import (
     with_custom_model,
     with_divided_states,
     with_named_card,
+    with_offload,
     with_quantized_base,
+    with_sharding,
     with_step_adapters,
     with_step_quantized_base,
+    while_training,
 )
 from vramplan.stacks import stacks
 from vramplan.targets import EVERYTHING
@@ -162,7 +169,7 @@ ACTIVATIONS = Choice(
     )
 )
 
-FIELDS: tuple[Field, ...] = (
+_TABLE: tuple[Field, ...] = (
     Field(
         "accounting",
         Choice(
@@ -170,6 +177,7 @@ FIELDS: tuple[Field, ...] = (
                 Option("step", "Training step", "follows every tensor"),
                 Option("planning", "Planning formula", "a sum of rules"),
                 Option("unsloth", "Unsloth Studio", "its documented estimate"),
+                Option("rules", "Byte rules", "bytes per parameter, ZeRO, inference"),
             )
         ),
         "Accounting",
@@ -186,6 +194,47 @@ FIELDS: tuple[Field, ...] = (
         applies=counting_as_unsloth,
         governed_by="accounting",
         condition="only with accounting=unsloth",
+        kept=True,
+    ),
+    Field(
+        "task",
+        Choice((Option("training", "Training"), Option(INFERENCE, "Inference", "weights and key/value cache"))),
+        "Task",
+        "Whether the model is trained, or serves sequences on the same GPU.",
+        "method",
+        applies=counting_by_rules,
+        governed_by="accounting",
+        condition="only with accounting=rules",
+        kept=True,
+    ),
+    Field(
+        "served_weights",
+        Choice(
+            (
+                Option("bf16", "16-bit", "BF16 or FP16"),
+                Option("fp32", "FP32"),
+                Option("fp8", "FP8"),
+                Option("int8", "INT8"),
+                Option("int4", "4-bit", "INT4 or NF4, scales left out"),
+            )
+        ),
+        "Weights served in",
+        "Type of the weights while the model answers.",
+        "method",
+        applies=serving,
+        governed_by="task",
+        condition="only with accounting=rules and task=inference",
+        kept=True,
+    ),
+    Field(
+        "kv_cache",
+        Choice((Option("16-bit", "16-bit"), Option("8-bit", "8-bit", "FP8"))),
+        "Key/value cache",
+        "Type of the keys and values kept of every token.",
+        "method",
+        applies=serving,
+        governed_by="task",
+        condition="only with accounting=rules and task=inference",
         kept=True,
     ),
     Field("model", Choice(_model_options()), "Model", "Type to find a preset, or choose Custom for your own dimensions.", "model"),
@@ -373,7 +422,7 @@ FIELDS: tuple[Field, ...] = (
         "How the frozen linear weights are stored.",
         "method",
         with_quantized_base,
-        "only with accounting=step or accounting=unsloth, and method=qlora",
+        "only with accounting=step, accounting=unsloth or accounting=rules, and method=qlora",
     ),
     _step_field(
         "kbit_preparation",
@@ -459,6 +508,8 @@ FIELDS: tuple[Field, ...] = (
         "Sharding",
         "What is divided between the GPUs of one copy.",
         "gpu",
+        with_sharding,
+        "only with accounting=step or accounting=rules",
     ),
     Field(
         "sharded_over",
@@ -468,7 +519,7 @@ FIELDS: tuple[Field, ...] = (
         "gpu",
         applies=with_divided_states,
         governed_by="sharding",
-        condition="only with accounting=step and sharding=zero1, zero2, zero3, fsdp1 or fsdp2",
+        condition="only with accounting=step or accounting=rules, and sharding=zero1, zero2, zero3, fsdp1 or fsdp2",
         kept=True,
     ),
     Field(
@@ -483,7 +534,7 @@ FIELDS: tuple[Field, ...] = (
         "Offload to host memory",
         "What waits in the memory of the machine between uses.",
         "gpu",
-        applies=with_divided_states,
+        applies=with_offload,
         governed_by="sharding",
         condition="only with accounting=step and sharding=zero1, zero2, zero3, fsdp1 or fsdp2",
         kept=True,
@@ -654,6 +705,8 @@ FIELDS: tuple[Field, ...] = (
         "Autocast",
         "Whether products run in 16 bits whatever the type of their inputs.",
         "advanced",
+        with_sharding,
+        "only with accounting=step or accounting=rules",
     ),
     _step_field(
         "torch_compile",
@@ -704,6 +757,20 @@ FIELDS: tuple[Field, ...] = (
     ),
     _step_field("measured", Measured(), "Your own run", "What was measured of a run with these settings: amounts in bytes.", "advanced"),
 )
+
+ABOUT_THE_MODEL_OR_THE_CARD = ("accounting", "task", "served_weights", "kv_cache", "gpu", "budget", "budget_unit", "other_processes", "sequence_length", "micro_batch")
+"""Settings outside the section of the model that a model has also while it answers; the others are about training alone."""
+
+
+def _for_its_task(field: Field) -> Field:
+    """The field as it is, or hidden while the model answers."""
+    if field.section == "model" or field.name in ABOUT_THE_MODEL_OR_THE_CARD:
+        return field
+    condition = field.condition or "not with task=inference"
+    return replace(field, applies=while_training(field.applies), governed_by=field.governed_by or "task", condition=condition, kept=True)
+
+
+FIELDS: tuple[Field, ...] = tuple(map(_for_its_task, _TABLE))
 
 BY_NAME = {field.name: field for field in FIELDS}
 

@@ -10,7 +10,7 @@ from vramplan.checks import Value
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME, MAX_SHARDED_OVER
 from vramplan.gpus import OFFERED, fewest_gpus
-from vramplan.kinds import DIVIDING, with_a_choice_of_precision, with_a_kernel
+from vramplan.kinds import DIVIDING, with_sharding, with_a_choice_of_precision, with_a_kernel
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 
@@ -76,7 +76,7 @@ class Fit:
     def fewest_gpus(self) -> dict[str, int | None]:
         """The fewest GPUs that one copy must be divided over to fit, for each kind of sharding that runs with the other settings;
         None where no number of them is enough."""
-        if self.settings.accounting != "step":
+        if not with_sharding(self.settings.__dict__) or self.settings.serves:
             return {}
         found = {}
         for sharding in DIVIDING:
@@ -133,6 +133,8 @@ def smallest_gpu(current: Estimate) -> SmallestGpu | None:
 
 def single_changes(settings: Settings) -> list[dict[str, Value]]:
     """The changes of one setting that are worth trying, whether or not they are already chosen."""
+    if settings.serves:
+        return _changes_of_serving(settings)
     other_methods = [{"method": name} for name in ("qlora", "lora", "full") if name != settings.method]
     adapters = [{"rank": ALTERNATIVE_RANK}, {"adapter_targets": "attention"}] if settings.trains_adapters else []
     losses = ["fused-linear"] if settings.accounting == "step" and settings.objective != "reward" else []
@@ -161,13 +163,21 @@ def single_changes(settings: Settings) -> list[dict[str, Value]]:
     ]
 
 
+def _changes_of_serving(settings: Settings) -> list[dict[str, Value]]:
+    """The same for a model that answers."""
+    formats = [{"served_weights": option.value} for option in BY_NAME["served_weights"].kind.options if option.value != settings.served_weights]
+    return [*formats, {"kv_cache": "8-bit"}, {"micro_batch": 1}, {"sequence_length": max(1, settings.sequence_length // 2)}]
+
+
 def _on_more_gpus(settings: Settings) -> list[dict[str, Value]]:
     """Dividing the states over two GPUs; where they are divided, over twice as many, and moving states to the host."""
-    if settings.accounting != "step":
+    if not with_sharding(settings.__dict__):
         return []
     if not settings.divides_states:
         return [{"sharding": OFFERED, "sharded_over": ALTERNATIVE_GPUS}]
     doubled = min(2 * settings.sharded_over, MAX_SHARDED_OVER)
+    if settings.accounting != "step":
+        return [{"sharded_over": doubled}]
     offload = "optimizer" if settings.sharding.startswith("zero") else "optimizer-and-parameters"
     return [{"sharded_over": doubled}, {"offload": offload}]
 

@@ -90,7 +90,7 @@ def with_a_choice_of_precision(values: Mapping[str, object]) -> bool:
 
 def with_quantized_base(values: Mapping[str, object]) -> bool:
     """Applies when an accounting tells quantised bases apart."""
-    return values.get("accounting") in ("step", "unsloth") and values.get("method") == "qlora"
+    return values.get("accounting") in ("step", "unsloth", "rules") and values.get("method") == "qlora"
 
 
 def with_step_quantized_base(values: Mapping[str, object]) -> bool:
@@ -110,7 +110,32 @@ def counting_steps(values: Mapping[str, object]) -> bool:
 
 def with_divided_states(values: Mapping[str, object]) -> bool:
     """Applies when the states of one copy are divided over several GPUs."""
-    return counting_steps(values) and str(values.get("sharding")) in DIVIDING
+    return with_sharding(values) and str(values.get("sharding")) in DIVIDING
+
+
+def with_offload(values: Mapping[str, object]) -> bool:
+    """Applies when what waits in host memory is counted."""
+    return counting_steps(values) and with_divided_states(values)
+
+
+def with_sharding(values: Mapping[str, object]) -> bool:
+    """Applies when the accounting knows what GPUs divide between them."""
+    return counting_steps(values) or counting_by_rules(values)
+
+
+def counting_by_rules(values: Mapping[str, object]) -> bool:
+    """Applies when the accounting is the byte rules."""
+    return values.get("accounting") == "rules"
+
+
+def serving(values: Mapping[str, object]) -> bool:
+    """Applies when a model is served, not trained."""
+    return counting_by_rules(values) and values.get("task") == INFERENCE
+
+
+def while_training(applies: Callable[[Mapping[str, object]], bool]) -> Callable[[Mapping[str, object]], bool]:
+    """The same condition, and that a model is trained."""
+    return lambda values: not serving(values) and applies(values)
 
 
 def with_a_reference(values: Mapping[str, object]) -> bool:
@@ -142,6 +167,9 @@ def with_named_card(values: Mapping[str, object]) -> bool:
     """Applies when the memory is what a driver reports for a card."""
     return values.get("gpu") in cards()
 
+
+INFERENCE = "inference"
+"""The task of a model that answers."""
 
 WHOLE_MODEL = ("full", "pretraining")
 """Methods that train every weight."""

@@ -6,7 +6,7 @@ from vramplan import words
 from vramplan.accountings import estimate as estimate_of
 from vramplan.catalogue import cards, gpu_classes
 from vramplan.checks import Value
-from vramplan.compare import compare
+from vramplan.compare import compare, compared
 from vramplan.curve import Point
 from vramplan.fields import BY_NAME, MAX_SHARDED_OVER
 from vramplan.fit import Fit, Limit
@@ -221,6 +221,9 @@ def budget_label(estimate: Estimate) -> str:
 
 def run_text(settings: Settings) -> str:
     """The run in a line: model, method and batch."""
+    if settings.serves:
+        served, tokens = words.value_text("served_weights", settings.served_weights), counted(settings.sequence_length, "token")
+        return f"{settings.model_label} · inference, {served} weights · {tokens} × {count_text(settings.micro_batch)}"
     adapter = f" rank {settings.rank}" if settings.trains_adapters else ""
     objective = f"{words.value_text('objective', settings.objective)} · " if settings.trains_on_pairs else ""
     batch = counted(settings.micro_batch, "pair") if settings.trains_on_pairs else count_text(settings.micro_batch)
@@ -231,8 +234,11 @@ def run_text(settings: Settings) -> str:
 
 
 def facts(estimate: Estimate) -> tuple[Fact, ...]:
-    """Parameter counts and effective batch."""
+    """Parameter counts and effective batch; how many tokens are in the cache where the model answers."""
     total, trainable = estimate.parameters.total, estimate.parameters.trainable
+    if estimate.settings.serves:
+        tokens = estimate.settings.micro_batch * estimate.settings.sequence_length
+        return Fact("Parameters", short_count_text(total), count_text(total)), Fact("Tokens in the cache", count_text(tokens))
     return (
         Fact("Parameters", short_count_text(total), count_text(total)),
         Fact("Trained", f"{short_count_text(trainable)} ({percent_text(trainable, total)})", count_text(trainable)),
@@ -291,15 +297,15 @@ def _component(name: str, label: str, amount: int, peak: int, parts: tuple[Compo
 
 
 def methods(estimate: Estimate) -> tuple[Change, ...]:
-    """Every training method with everything else held."""
-    current = estimate.settings.method
+    """Every training method with everything else held, or every type of weights that the model can be served in."""
+    varied = compared(estimate.settings)
     return tuple(
         _change(
-            {"method": other.settings.method},
-            words.value_text("method", other.settings.method),
+            {varied: getattr(other.settings, varied)},
+            words.value_text(varied, getattr(other.settings, varied)),
             other,
             estimate,
-            current=other.settings.method == current,
+            current=getattr(other.settings, varied) == getattr(estimate.settings, varied),
         )
         for other in compare(estimate.settings)
     )
@@ -342,7 +348,7 @@ def maxima(estimate: Estimate, found: Fit) -> tuple[Answer, Answer]:
         _maximum(
             estimate,
             "micro_batch",
-            "Largest micro-batch",
+            "Sequences at once" if settings.serves else "Largest micro-batch",
             found.largest_micro_batch,
             held=f"at {counted(settings.sequence_length, 'token')}",
             nothing=f"No micro-batch fits {budget} GiB at this sequence length: one {settings.example} is already too much.",
@@ -352,7 +358,7 @@ def maxima(estimate: Estimate, found: Fit) -> tuple[Answer, Answer]:
             "sequence_length",
             "Longest sequence",
             found.longest_sequence,
-            held=f"at micro-batch {count_text(settings.micro_batch)}",
+            held=f"for each of {counted(settings.micro_batch, 'sequence')}" if settings.serves else f"at micro-batch {count_text(settings.micro_batch)}",
             nothing=f"No sequence fits {budget} GiB at this micro-batch: a single token is already too much.",
         ),
     )
@@ -423,7 +429,7 @@ def gpu_sentence(drawn: GpuCurve) -> str:
 
 def gpu_floor(drawn: GpuCurve) -> str:
     """What no number of GPUs takes away, with the rows that make it up."""
-    labels = [(words.term_label("step", term.name), term.bytes) for term in drawn.left[:MOST_LEFT]]
+    labels = [(words.term_label(drawn.floor.accounting, term.name), term.bytes) for term in drawn.left[:MOST_LEFT]]
     rows = ", ".join(f"{label[0].lower()}{label[1:]} {gib_text(size)}" for label, size in labels)
     most = count_text(drawn.points[-1].gpus)
     return f"With {most} GPUs each still holds {gib_text(drawn.floor.peak_bytes)} GiB, at the moment “{drawn.floor.moment.name}”: {rows} GiB."

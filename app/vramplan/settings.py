@@ -11,7 +11,7 @@ from vramplan.catalogue import CUSTOM, DEFAULT_CONTEXT_BYTES, DIMENSIONS, TRAITS
 from vramplan.checks import MAX_TYPED_LENGTH, Checked, Value, check, converted_budget
 from vramplan.errors import SettingsError
 from vramplan.fields import BY_NAME, FIELDS
-from vramplan.kinds import WHOLE_MODEL, with_divided_states
+from vramplan.kinds import WHOLE_MODEL, serving, with_divided_states
 from vramplan.limits import max_sequence_length
 from vramplan.stacks import stacks
 from vramplan.targets import attention_maps, mixer_maps, named_parts
@@ -45,6 +45,9 @@ class Settings:
     accounting: str | None = None
     stack: str | None = None
     unsloth_revision: str | None = None
+    task: str | None = None
+    served_weights: str | None = None
+    kv_cache: str | None = None
     model: str | None = None
     hidden_size: int | None = None
     num_layers: int | None = None
@@ -211,6 +214,11 @@ class Settings:
     def max_sequence_length(self) -> int:
         """Longest sequence length the model is estimated for, in tokens."""
         return max_sequence_length({"model": self.model})
+
+    @property
+    def serves(self) -> bool:
+        """Whether the model answers, and is not trained."""
+        return serving({"accounting": self.accounting, "task": self.task})
 
     @property
     def trains_adapters(self) -> bool:

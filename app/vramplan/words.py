@@ -24,6 +24,7 @@ TERM_LABELS = {
     "flat_gradients": "Gradients in one piece",
     "optimizer_states": "Optimizer states",
     "optimizer_scratch": "Inside the optimizer step",
+    "kv_cache": "Keys and values",
     "saved_activations": "Saved for backward",
     "activation_floor": "Up to the floor of activations",
     "active_layer": "Layer in work",
@@ -77,6 +78,7 @@ COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "autocast_copies",
         ),
     ),
+    "kv_cache": ("Keys and values", ("kv_cache",)),
     "logits": ("Logits and loss", ("logits", "outputs_kept")),
     "dequantization": ("Dequantization workspace", ("dequantization",)),
     "allowance": ("Inputs and workspaces", ("inputs", "workspace", "fixed_allowance", "extra_allowance")),
@@ -86,6 +88,7 @@ COMPONENTS: dict[str, tuple[str, tuple[str, ...]]] = {
 OWN_LABELS = {
     "planning": {"allowance": "Fixed and extra allowance", "optimizer_states": "Optimizer states", "logits": "Logits"},
     "unsloth": {"allowance": "CUDA overhead", "optimizer_states": "Optimizer states"},
+    "rules": {"optimizer_states": "Optimizer states"},
 }
 """Labels of component rows in an accounting that counts only part of what the row can hold."""
 
@@ -124,6 +127,7 @@ DIFFERENCES = {
         "gradients": "Planning counts every gradient; the step those that are there at its largest moment, in their own type.",
         "optimizer_states": "Planning counts two moments per trained weight; the step what this optimizer keeps, and needs while it updates.",
         "activations": "Planning takes a fixed number of bytes per token and layer; the step adds up the tensors of this model.",
+        "kv_cache": "Training keeps no cache of keys and values.",
         "logits": "Planning counts one FP32 copy of the logits; the step what the loss holds at the largest moment, which may be another.",
         "dequantization": "Planning reserves room for one unpacked weight; in the step it exists only while a layer is in work.",
         "allowance": "Planning adds a round allowance for everything else; the step counts inputs and workspaces, and leaves the rest beside the peak.",
@@ -136,9 +140,23 @@ DIFFERENCES = {
         "gradients": "Unsloth Studio’s estimate counts every gradient in 16 bits, and never less than a share of the weights.",
         "optimizer_states": "Unsloth Studio’s estimate takes 4, 6 or 8 bytes per trained weight, fitted to runs, by the optimizer’s name.",
         "activations": "Unsloth Studio’s estimate counts queries, keys, values and two widths of the MLP a layer, of one or two layers with checkpointing.",
+        "kv_cache": "Training keeps no cache of keys and values.",
         "logits": "Unsloth Studio’s estimate has no term for logits and loss.",
         "dequantization": "Unsloth Studio’s estimate has no term for unpacked weights.",
         "allowance": "Unsloth Studio’s estimate adds 1.4 GiB for the driver and PyTorch.",
+    },
+    "rules": {
+        "base_weights": "The byte rules take every weight as equally large, scales and what stays unquantised left out.",
+        "reference": "The byte rules have no other model to compare with.",
+        "adapters": "The byte rules count adapters in 16 bits.",
+        "master_weights": "The byte rules keep an FP32 copy beside 16-bit weights; under autocast the FP32 parameters are the weights.",
+        "gradients": "The byte rules count every gradient, in 16 bits; the step those that are there at its largest moment, in their own type.",
+        "optimizer_states": "The byte rules count two moments per trained weight; the step what this optimizer keeps, and needs while it updates.",
+        "activations": "The byte rules count the inputs of the layers, or 34 bytes per token and hidden unit; the step adds up the tensors of this model.",
+        "kv_cache": "Training keeps no cache of keys and values.",
+        "logits": "The byte rules have no term for logits and loss.",
+        "dequantization": "The byte rules have no term for unpacked weights.",
+        "allowance": "The byte rules add nothing for workspaces, and leave the CUDA context out.",
     },
 }
 """Why another accounting and the training step differ, by the accounting and by component."""
@@ -216,6 +234,8 @@ COSTS = {
     "micro_batch": {"": "time: more accumulation steps for the same effective batch"},
     "gradient_accumulation_steps": {"": "a smaller effective batch"},
     "sequence_length": {"": "longer samples are cut"},
+    "served_weights": {"fp32": "", "bf16": "", "fp8": "a little quality", "int8": "a little quality", "int4": "quality: weights rounded to 4 bits"},
+    "kv_cache": {"8-bit": "a little quality"},
     "sharding": {"": "more GPUs, and weights and gradients travel between them"},
     "sharded_over": {"": "more GPUs, and more travels between them"},
     "offload": {"": "3 to 5 times the time: states cross PCIe in every step"},

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from functools import partial
 from types import ModuleType
 
-from vramplan.accountings import planning, step, unsloth
+from vramplan.accountings import planning, rules, step, unsloth
 from vramplan.ledger import Estimate, Frame
 from vramplan.settings import Settings
 
-ACCOUNTINGS: dict[str, ModuleType] = {"step": step, "planning": planning, "unsloth": unsloth}
+ACCOUNTINGS: dict[str, ModuleType] = {"step": step, "planning": planning, "unsloth": unsloth, "rules": rules}
 """Every accounting by its name in settings; each has estimate, frames, peak_bytes, fits, CONTEXT_IS_BESIDE and NO_PAIRS;
 at_batches and grid where many batches can be counted faster than one by one."""
 
