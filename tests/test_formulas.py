@@ -169,7 +169,7 @@ def test_the_formulas_of_the_byte_rules_give_their_estimate():
     for typed in RULES_RUNS:
         settings = parse(typed)
         one, chosen = estimate(settings), rules_choices(settings)
-        values = {name: value for name, value in one.quantities.items() if name not in DEFINED_BY_RULES} | {"C": Fraction(one.budget_bytes, 2**30)}
+        values = {name: Fraction(value) for name, value in one.quantities.items() if name not in DEFINED_BY_RULES} | {"C": Fraction(one.budget_bytes, 2**30)}
         for step in RULES_FORMULAS["step"]:
             (case,) = [case for case in step["case"] if all(chosen[name] in allowed for name, allowed in case.get("when", {}).items())]
             values[step["symbol"]] = eval(compiled(case["expression"]), {"__builtins__": {}, "Fraction": Fraction}, values)
