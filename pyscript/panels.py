@@ -162,6 +162,11 @@ def assumptions(estimate: Estimate) -> Element | None:
     return accounts_view.assumptions(told, accounts.unchecked_text(estimate)) if told else None
 
 
+def others(estimate: Estimate) -> Element:
+    """How every accounting counts the run."""
+    return accounts_view.others(accounts.others(estimate))
+
+
 def differences(estimate: Estimate) -> Element | None:
     """How the accountings differ; None where fewer than two of them, or not the training step, can count the run."""
     told = accounts.differences(estimate)

@@ -29,7 +29,7 @@ SOON = 0
 
 REGIONS = (
     "headline", "accountings", "problems", "about", "components", "moments", "methods", "maxima", "alternatives", "curve",
-    "curve-table", "gpus", "gpus-table", "host", "assumptions", "differences", "own-names",
+    "curve-table", "gpus", "gpus-table", "host", "assumptions", "others", "differences", "own-names",
 )
 """Parts of the page that are painted, by id."""
 
@@ -113,6 +113,7 @@ class ResultsSide:
         self._paint_gpus(estimate)
         self._paint_optional("host", panels.host(estimate))
         self._paint_optional("assumptions", panels.assumptions(estimate))
+        regions["others"].paint(panels.others(estimate))
         self._paint_optional("differences", panels.differences(estimate))
         self._hardware.show(estimate)
         regions["own-names"].paint(panels.own_names(estimate.settings))

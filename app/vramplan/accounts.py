@@ -55,6 +55,21 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class Other:
+    """The run by one accounting: peak in GiB, how much more or less that is than by the chosen one, and the terms that make the
+    difference, or the sentence that says why there is no number."""
+
+    label: str
+    peak: str
+    more: str
+    verdict: str
+    verdict_name: str
+    why: str
+    current: bool
+    query: str
+
+
+@dataclass(frozen=True)
 class Beside:
     """An amount by another accounting, in GiB, and how much more or less it is than by the training step."""
 
@@ -161,6 +176,50 @@ def _counted(name: str, settings: Settings, counted: Estimate | NotExpressible) 
     if isinstance(counted, NotExpressible):
         return Counted(label, "", "", "", counted.message, current, query)
     return Counted(label, gib_text(counted.peak_bytes), words.verdict_text(counted.verdict), counted.verdict, "", current, query)
+
+
+def others(estimate: Estimate) -> tuple[Other, ...]:
+    """How every accounting counts this run, and which terms make the difference from the chosen one."""
+    rows = []
+    for name, other in by_accounting(estimate.settings).items():
+        label, current = words.value_text("accounting", name), name == estimate.accounting
+        query = to_query(estimate.settings.varied(accounting=name))
+        if isinstance(other, NotExpressible):
+            rows.append(Other(label, "", "", "", "", other.message, current, query))
+            continue
+        more = "" if current else gib_text(other.peak_bytes - estimate.peak_bytes, signed=True)
+        why = "" if current else terms_between(estimate, other)
+        rows.append(Other(label, gib_text(other.peak_bytes), more, words.verdict_text(other.verdict), other.verdict, why, current, query))
+    return tuple(rows)
+
+
+NAMED_TERMS = 3
+"""Terms that are named of those that make a difference, the largest first."""
+
+SMALL_PERCENT, HUNDRED_PERCENT = 5, 100
+"""Below so much of all that differs, a term is not named."""
+
+
+def terms_between(chosen: Estimate, other: Estimate) -> str:
+    """The terms that make the difference between two estimates of a run, largest first, from their ledgers: what the other leaves
+    out, what it has on top, and what it takes as more or less."""
+    by_chosen, by_other = (dict(component_bytes(each.terms)) for each in (chosen, other))
+    between = {name: by_other[name] - by_chosen[name] for name in by_chosen}
+    all_of_it = sum(map(abs, between.values()))
+    named = sorted((name for name in between if HUNDRED_PERCENT * abs(between[name]) >= SMALL_PERCENT * all_of_it and between[name]), key=lambda name: -abs(between[name]))
+    told = [_term_between(chosen.accounting if by_chosen[name] else other.accounting, name, by_chosen[name], by_other[name]) for name in named[:NAMED_TERMS]]
+    sentence = "; ".join(told) or "the same, term by term"
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _term_between(accounting: str, name: str, by_chosen: int, by_other: int) -> str:
+    label = words.component_label(accounting, name)
+    label, amount = f"{label[0].lower()}{label[1:]}", gib_text(by_other - by_chosen, signed=True)
+    if not by_other:
+        return f"nothing for {label} ({amount})"
+    if not by_chosen:
+        return f"{label} on top ({amount})"
+    return f"{'more' if by_other > by_chosen else 'less'} for {label} ({amount})"
 
 
 def uncounted_text(settings: Settings) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 from vramplan import blocks, brought, chronicle, measure, own_run, scene, tables
-from vramplan.accountings import estimate
+from vramplan.accountings import ACCOUNTINGS, estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.compare import compare
 from vramplan.curve import curve
@@ -111,6 +111,8 @@ def main(arguments: list[str] | None = None) -> int:
     page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
     if options.command == "timeline":
         return _timeline(options, current)
+    if options.command == "compare" and options.accountings is not None:
+        return _accountings(options, current)
     if current is None:
         return _print(lambda: _document("link", settings) if options.json else f"{page if '://' in page else ''}?{to_query(settings)}")
     if written:
@@ -166,6 +168,18 @@ def _timeline(options: argparse.Namespace, current: Estimate) -> int:
         print(f"vramplan: --{flag}: {problem}", file=sys.stderr)
         return BAD_INPUT
     return _print(lambda: _timeline_text(options, shown, at, over)) or (FITS if current.fits else DOES_NOT_FIT)
+
+
+def _accountings(options: argparse.Namespace, current: Estimate) -> int:
+    """The run by the accountings that were named."""
+    text = _given(options, "accountings")
+    names = tuple(ACCOUNTINGS) if text == "all" else tuple(part.strip() for part in text.split(","))
+    unknown = [name for name in names if name not in ACCOUNTINGS]
+    if unknown:
+        print(f"vramplan: --accountings: must be all, or a comma list of {', '.join(ACCOUNTINGS)}; got “{unknown[0]}”.", file=sys.stderr)
+        return BAD_INPUT
+    status = _print(lambda: _document("accountings", (current, names)) if options.json else tables.compare_table(current, names))
+    return status or (FITS if current.fits else DOES_NOT_FIT)
 
 
 def _timeline_text(options: argparse.Namespace, shown: Timeline, at: int | None, over: Timeline | None) -> str:
@@ -371,6 +385,8 @@ def _parser() -> argparse.ArgumentParser:
         if name == "place":
             command.add_argument("--free", metavar="GIB", help="free memory of every card, as 22.5,22.5,10, or what nvidia-smi --query-gpu=index,memory.total,memory.free --format=csv prints")
             command.add_argument("--cards", metavar="NUMBERS", help="numbers of the cards to use, as 0,1; left out, the fewest that hold the run")
+        if name == "compare":
+            command.add_argument("--accountings", metavar="LIST", help=f"compare accountings in place of methods: all, or a comma list of {', '.join(ACCOUNTINGS)}")
         command.add_argument("--json", action="store_true", help="print JSON instead of a table")
         groups = {section: command.add_argument_group(label) for section, label in SECTIONS.items()}
         for field in FIELDS:

@@ -8,8 +8,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
-from vramplan import chronicle, own_run, units
+from vramplan import accounts, chronicle, own_run, units
 from vramplan.claims import Held, held
+from vramplan.compare import counted_by
 from vramplan.curve import Curve
 from vramplan.fields import FIELDS
 from vramplan.fit import Fit, Limit
@@ -342,6 +343,38 @@ class GpusDocument(Document):
         """The document of a run and its curves."""
         settings, drawn = content
         return cls(settings=_settings(settings), budget_bytes=settings.budget_bytes, kinds=[GpuCurveDocument.of(each) for each in drawn])
+
+
+class CountedDocument(Document):
+    """The run by one accounting: its peak and what makes the difference from the chosen one, or why there is no number."""
+
+    accounting: str
+    peak_bytes: Bytes | None
+    difference_bytes: int | None = Field(description="Peak less that of the chosen accounting; null where there is no number")
+    fits: bool | None
+    why: str = Field(description="Terms that make the difference, or what keeps the accounting from counting the run")
+
+
+class AccountingsDocument(Document):
+    """The same run by several accountings."""
+
+    settings: dict[str, Setting]
+    accountings: list[CountedDocument]
+
+    @classmethod
+    def of(cls, content: tuple[Estimate, tuple[str, ...]]) -> Self:
+        """The document of a run and the names of accountings."""
+        current, names = content
+        return cls(settings=_settings(current.settings), accountings=[_counted(current, name) for name in names])
+
+
+def _counted(current: Estimate, name: str) -> CountedDocument:
+    other = counted_by(current.settings, name)
+    if not isinstance(other, Estimate):
+        return CountedDocument(accounting=name, peak_bytes=None, difference_bytes=None, fits=None, why=other.message)
+    why = "" if name == current.accounting else accounts.terms_between(current, other)
+    difference = other.peak_bytes - current.peak_bytes
+    return CountedDocument(accounting=name, peak_bytes=other.peak_bytes, difference_bytes=difference, fits=other.fits, why=why)
 
 
 class CompareDocument(Document):
@@ -730,6 +763,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "hardware": HardwareDocument,
     "place": PlaceDocument,
     "compare": CompareDocument,
+    "accountings": AccountingsDocument,
     "timeline": TimelineDocument,
     "sweep": SweepDocument,
     "link": LinkDocument,

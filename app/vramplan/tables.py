@@ -1,6 +1,9 @@
 """Reports as text for a terminal: aligned columns, nothing else."""
 
+from collections.abc import Iterable
+
 from vramplan import accounts, brought, needs, own_run, placement_report, report, studio, words
+from vramplan.accountings import ACCOUNTINGS
 from vramplan.curve import Curve
 from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_rows
 from vramplan.fields import BY_NAME
@@ -121,18 +124,25 @@ def tensors_table(estimate: Estimate) -> str:
 
 
 def accountings_table(estimate: Estimate) -> str:
-    """The same run by every accounting, and how they differ."""
-    rows = [("Accounting", "Peak GiB", "", "")]
-    rows += [
-        (each.label, each.peak or "–", each.verdict or each.reason, NOW if each.current else "")
-        for each in accounts.side_by_side(estimate)
-    ]
+    """The same run by every accounting, with the terms that make the difference, and component by component."""
+    others = others_table(estimate)
     told = accounts.differences(estimate)
     if not told:
-        return columns(rows, left=(0, 2, 3))
+        return others
     header = ("Difference by component", "Step", *(text for label in told.labels for text in (label, "±")))
     parts = [(row.label, row.step, *(text for each in row.others for text in (each.gib, each.more))) for row in (*told.rows, told.peak)]
-    return "\n\n".join((columns(rows, left=(0, 2, 3)), columns([header, *parts])))
+    return "\n\n".join((others, columns([header, *parts])))
+
+
+def others_table(estimate: Estimate, names: Iterable[str] = ACCOUNTINGS) -> str:
+    """The same run by these accountings, with the terms that make the difference."""
+    wanted = {words.value_text("accounting", name) for name in names}
+    rows = [("Accounting", "Peak GiB", "Against now", "", "")]
+    rows += [
+        (each.label, each.peak or "–", each.more, each.verdict, NOW if each.current else each.why)
+        for each in accounts.others(estimate) if each.label in wanted
+    ]
+    return columns(rows, left=(0, 3, 4))
 
 
 def assumptions_text(estimate: Estimate) -> str:
@@ -168,8 +178,10 @@ def curve_table(estimate: Estimate, drawn: Curve, longest_fitting: int | None) -
     return "\n\n".join((headline(estimate), columns(rows, left=(3, 4))))
 
 
-def compare_table(estimate: Estimate) -> str:
-    """Headline and every method."""
+def compare_table(estimate: Estimate, accountings: tuple[str, ...] = ()) -> str:
+    """Headline and every method; or every accounting that is named."""
+    if accountings:
+        return "\n\n".join((headline(estimate), others_table(estimate, accountings)))
     rows = [("Method", "Peak GiB", "Against now", "Headroom", "", "")]
     rows += [
         (each.label, each.peak, each.difference, each.headroom, each.verdict, NOW if each.current else "")

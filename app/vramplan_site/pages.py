@@ -76,6 +76,7 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "curve-table": panels.curve_table(shown),
         **dict.fromkeys(("gpus", "gpus-table", "host"), ()),  # the opening run fits, on one GPU
         "assumptions": panels.assumptions(opening),
+        "others": panels.others(opening),
         "differences": panels.differences(opening),
         "own-run": own_run_panel(),
         "placement": placement_panel(),

@@ -1,7 +1,8 @@
 """What stands behind the number: what was assumed, and how the accountings differ."""
 
-from vramplan.accounts import Assumptions, Beside, DifferenceRow, Differences, StackRow
+from vramplan.accounts import Assumptions, Beside, DifferenceRow, Differences, Other, StackRow
 from pyscript.tree import Element, h
+from pyscript.views.headline import verdict
 
 
 def assumptions(told: Assumptions, unchecked: str) -> Element:
@@ -29,6 +30,39 @@ def _stack(row: StackRow) -> Element:
         "tr",
         h("th", h("a", row.label, href=f"?{row.query}", data_open=True), now, scope="row"),
         h("td", row.peak, class_="number"),
+        aria_current="true" if row.current else None,
+    )
+
+
+def others(rows: tuple[Other, ...]) -> Element:
+    """The run by every accounting, with the terms that make the difference."""
+    return h(
+        "table",
+        h("caption", "Peak of this run by every accounting, and how much more or less than by the chosen one", class_="visually-hidden"),
+        h(
+            "thead",
+            h(
+                "tr",
+                h("th", "Accounting", scope="col"),
+                h("th", "Peak, GiB", scope="col", class_="number"),
+                h("th", "Against this", scope="col", class_="number"),
+                h("th", "Verdict", scope="col"),
+            ),
+        ),
+        h("tbody", (_other(row) for row in rows)),
+        class_="changes",
+    )
+
+
+def _other(row: Other) -> Element:
+    now = h("span", "now", class_="badge") if row.current else None
+    why = h("span", row.why, class_="cost") if row.why else None
+    return h(
+        "tr",
+        h("th", h("a", row.label, href=f"?{row.query}", data_open=True), now, why, scope="row"),
+        h("td", row.peak or "–", class_="number"),
+        h("td", row.more, class_="number quiet"),
+        h("td", verdict(row.verdict_name, row.verdict) if row.verdict else "not counted"),
         aria_current="true" if row.current else None,
     )
 

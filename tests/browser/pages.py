@@ -143,6 +143,13 @@ class Calculator:
         if not self.control("query_key_norms").is_visible():
             self.form.get_by_text("What else it has", exact=True).click()
 
+    def by_component(self):
+        """The accountings component by component, unfolded."""
+        part = self.region("How others count this run").get_by_role("group").filter(has=self.root.get_by_text("Component by component", exact=True))
+        if part.count() and part.is_visible() and part.get_attribute("open") is None:
+            part.get_by_text("Component by component", exact=True).click()
+        return part
+
     def open_advanced(self):
         """Unfold the settings that are rarely changed."""
         if not self.control("gradient_accumulation_steps").is_visible():

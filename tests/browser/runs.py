@@ -66,6 +66,12 @@ def stack_rows(estimate):
     return [(each.label, *("now",) * each.current, each.peak) for each in accounts.assumptions(estimate).stacks]
 
 
+def other_rows(estimate):
+    """The run by every accounting, cell by cell; the chosen one is marked 'now', the others say what makes the difference."""
+    return [(each.label, *("now",) * each.current, *filter(None, [each.why]), each.peak or "–", each.more, each.verdict or "not counted")
+            for each in accounts.others(estimate)]
+
+
 def difference_rows(estimate):
     """The accountings component by component, cell by cell."""
     told = accounts.differences(estimate)

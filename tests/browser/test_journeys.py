@@ -67,10 +67,11 @@ def expect_behind_the_number(page, run):
             expect(page.region("What is assumed")).to_contain_text(sentence)
         expect(page.answer).to_contain_text(accounts.unchecked_text(run))
         page.expect_rows(page.table("What is assumed"), runs.stack_rows(run))
+    page.expect_rows(page.table("How others count this run"), runs.other_rows(run))
     differences = accounts.differences(run)
-    expect(page.region("Why they differ")).to_be_visible(visible=bool(differences))
+    expect(page.by_component()).to_be_visible(visible=bool(differences))
     if differences:
-        page.expect_rows(page.table("Why they differ"), runs.difference_rows(run))
+        page.expect_rows(page.table("How others count this run", 1), runs.difference_rows(run))
 
 
 @pytest.mark.parametrize("model", HARDWARE)
