@@ -2,20 +2,22 @@
 
 from dataclasses import dataclass
 
-from vramplan import accounts, chart, chronicle, gpus, needs, report, scene, studio, timechart, words
+from vramplan import accounts, beside, chart, chronicle, gpus, needs, report, scene, studio, timechart, words
 from vramplan.chart import WIDE, Chart, Frame
 from vramplan.compare import compare, counted_or_why
-from vramplan.curve import curve
+from vramplan.curve import batch_curve, curve
 from vramplan.errors import FieldError, NotExpressible
-from vramplan.fit import Fit, fit
+from vramplan.fit import Fit, fit, largest_micro_batch
 from vramplan.gpus import GpuCurve
 from vramplan.kinds import with_sharding
 from vramplan.ledger import Estimate
+from vramplan.link import to_query
 from vramplan.settings import Settings
 from vramplan.svg import svg
 from vramplan.timeline import Timeline, timeline as timeline_of
-from pyscript.tree import Element
+from pyscript.tree import Element, h
 from pyscript.views import accounts as accounts_view
+from pyscript.views import beside as beside_view
 from pyscript.views import components as components_view
 from pyscript.views import curve as curve_view
 from pyscript.views import fits as fits_view
@@ -190,8 +192,10 @@ def components(estimate: Estimate) -> Element:
 
 def methods(estimate: Estimate) -> Element:
     """Every training method."""
-    caption = "Every training method with every other setting held"
-    return fits_view.changes(report.methods(estimate), caption, "Method")
+    caption, first = "Every training method with every other setting held", "Method"
+    if estimate.settings.serves:
+        caption, first = "Every type of weights with every other setting held", "Weights"
+    return fits_view.changes(report.methods(estimate), caption, first)
 
 
 def maxima(shown: Results) -> Element:
@@ -209,6 +213,30 @@ def alternatives(shown: Results) -> Element:
 def hardware(estimate: Estimate) -> Element:
     """The smallest hardware for every method and several lengths."""
     return hardware_view.needs(*needs.need_rows(estimate.settings), needs.need_sentence(estimate.settings), needs.host_guidance(estimate))
+
+
+def spans(estimate: Estimate) -> Element:
+    """Every training method as a range."""
+    return beside_view.spans(beside.span_rows(estimate.settings), beside.SPAN_SENTENCE)
+
+
+def served(estimate: Estimate) -> Element:
+    """The same model answering on the same GPU, or why it is not counted."""
+    settings = estimate.settings
+    try:
+        rows = beside.served_rows(settings)
+    except NotExpressible as reason:
+        return h("p", reason.message)
+    back = to_query(settings.varied(task="training")) if settings.serves else ""
+    return beside_view.served(rows, beside.served_sentence(settings), back)
+
+
+def batches(estimate: Estimate) -> Element:
+    """The peak against the micro-batch."""
+    found = largest_micro_batch(estimate.settings)
+    points = batch_curve(estimate.settings, largest_fitting=found.value)
+    drawn = chart.layout_batches(estimate, points, largest_fitting=found.value)
+    return beside_view.batches(drawn, beside.batch_rows(estimate, points), beside.batch_sentence(estimate, found), report.line_label(estimate))
 
 
 def rules_of_thumb() -> Element:
@@ -262,3 +290,7 @@ def curve_table(shown: Results) -> Element:
     longest = shown.found.longest_sequence.value
     points = curve(shown.estimate.settings, also=[longest] if longest else []).points
     return curve_view.curve_table(report.curve_rows(shown.estimate, points, longest_fitting=longest))
+
+
+SELDOM = {"hardware": hardware, "spans": spans, "served": served, "batches": batches}
+"""Parts that are worked out only where somebody sees them, by id of their region."""

@@ -12,7 +12,7 @@ from vramplan.settings import Settings
 from pyscript import panels
 from pyscript.dom import Region
 from pyscript.events import Later, listen
-from pyscript.hardware import HardwareSide
+from pyscript.seldom import Seldom
 from pyscript.timeline import TimelineSide
 from pyscript.tree import Element
 from pyscript.views import problems as problems_view
@@ -42,7 +42,7 @@ class ResultsSide:
 
     def __init__(self):
         self.timeline = TimelineSide()
-        self._hardware = HardwareSide()
+        self._seldom = [Seldom(name, make) for name, make in panels.SELDOM.items()]
         self._regions = {name: Region(name) for name in REGIONS}
         self._optional = {name: document.getElementById(f"{name}-part") for name in OPTIONAL}
         self._panels = [document.getElementById(name) for name in ("about", "panels")]
@@ -58,8 +58,7 @@ class ResultsSide:
     def show(self, estimate: Estimate) -> None:
         """Show the answer now and the panels soon."""
         self._estimate = estimate
-        self.timeline.forget()
-        self._hardware.forget()
+        self._forget()
         told = report.headline(estimate)
         self._regions["problems"].hide()
         self._regions["headline"].paint(panels.headline(estimate))
@@ -94,8 +93,12 @@ class ResultsSide:
     def _drop_estimate(self) -> None:
         self._estimate = None
         self._paint_later.cancel()
-        self.timeline.forget()
-        self._hardware.forget()
+        self._forget()
+
+    def _forget(self) -> None:
+        """What is worked out where it is seen has nothing to show yet."""
+        for part in (self.timeline, *self._seldom):
+            part.forget()
 
     def paint_panels(self) -> None:
         """Paint everything around the answer."""
@@ -115,7 +118,8 @@ class ResultsSide:
         self._paint_optional("assumptions", panels.assumptions(estimate))
         regions["others"].paint(panels.others(estimate))
         self._paint_optional("differences", panels.differences(estimate))
-        self._hardware.show(estimate)
+        for part in self._seldom:
+            part.show(estimate)
         regions["own-names"].paint(panels.own_names(estimate.settings))
         for formulas in self._formulas:
             formulas.show(estimate)

@@ -134,5 +134,5 @@ def test_the_terminal_prints_classes_rules_and_links():
 def test_hardware_json():
     printed = json.loads(run("hardware", "--json").out)
     assert set(printed) == {"settings", "needs", "rules_of_thumb"}
-    assert {each["method"] for each in printed["needs"]} == {"full", "lora", "qlora", "pretraining"}
+    assert {each["under"] for each in printed["needs"]} == {"full", "lora", "qlora", "pretraining"}
     assert [each["about"] for each in printed["rules_of_thumb"]] == [claim.what for claim in claims()]

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from math import log2
 
-from vramplan.curve import Point, point
+from vramplan.curve import BatchPoint, Point, point
 from vramplan.gpus import GpuCurve, GpuPoint
 from vramplan.ledger import Estimate
 from vramplan.units import GIB, count_text
@@ -207,6 +207,58 @@ class GpuChart:
     def room_above_budget(self) -> bool:
         """Whether a label fits between the budget line and the upper edge of the plot."""
         return self.budget_y - self.frame.top > LABEL_ROOM
+
+
+@dataclass(frozen=True)
+class BatchMark:
+    """One place in the drawing and the micro-batch it stands for."""
+
+    x: float
+    y: float
+    point: BatchPoint
+
+
+@dataclass(frozen=True)
+class BatchChart:
+    """Peak per GPU against the micro-batch, laid out. largest: the largest that fits, None where the axis ends before it."""
+
+    frame: Frame
+    marks: tuple[BatchMark, ...]
+    current: BatchMark
+    largest: BatchMark | None
+    budget_y: float
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+
+    @property
+    def room_above_budget(self) -> bool:
+        """Whether a label fits between the budget line and the upper edge of the plot."""
+        return self.budget_y - self.frame.top > LABEL_ROOM
+
+
+def layout_batches(current: Estimate, points: tuple[BatchPoint, ...], *, largest_fitting: int | None, frame: Frame = WIDE) -> BatchChart:
+    """Lay out the peak per GPU against the micro-batch; the axis starts at none."""
+    ticks = memory_ticks(max(points[-1].peak_bytes, current.usable_bytes))
+    frame = replace(frame, left=max(frame.left, LABEL_GAP + DIGIT_WIDTH * len(count_text(ticks[-1]))))
+    end = points[-1].micro_batch
+
+    def x_of(batch: int) -> float:
+        return round(frame.left + (frame.plot_right - frame.left) * batch / end, 1)
+
+    def y_of(amount: int) -> float:
+        return round(frame.floor - (frame.floor - frame.top) * amount / (ticks[-1] * GIB), 1)
+
+    marks = tuple(BatchMark(x_of(each.micro_batch), y_of(each.peak_bytes), each) for each in points)
+    by_batch = {mark.point.micro_batch: mark for mark in marks}
+    return BatchChart(
+        frame=frame,
+        marks=marks,
+        current=by_batch[current.settings.micro_batch],
+        largest=by_batch.get(largest_fitting) if largest_fitting != end else None,
+        budget_y=y_of(max(0, current.usable_bytes)),
+        x_ticks=tuple(Tick(x_of(batch), batch) for batch in (0, end // 4, end // 2, end * 3 // 4, end)),
+        y_ticks=tuple(Tick(y_of(gib * GIB), gib) for gib in ticks),
+    )
 
 
 GPU_TICKS = (1, 4, 16, 64, 256, 1_024)

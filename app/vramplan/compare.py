@@ -1,5 +1,7 @@
 """The same run counted another way: under each training method, by each accounting, with each training stack."""
 
+from dataclasses import dataclass
+
 from vramplan.accountings import ACCOUNTINGS, estimate, peak_bytes
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
@@ -15,6 +17,28 @@ def compare(settings: Settings) -> tuple[Estimate, ...]:
     values = [option.value for option in BY_NAME[varied].kind.options]
     counted = (counted_or_why(settings.replace(**{varied: value})) for value in values)
     return tuple(each for each in counted if isinstance(each, Estimate))
+
+
+LEAST = {"checkpointing": "full", "attention_kernel": "efficient"}
+"""What keeps the least for the backward pass."""
+
+MOST = {"checkpointing": "none", "attention_kernel": "eager"}
+"""What keeps the most: every layer’s tensors, and the scores of every pair of tokens."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """One training method from its least memory to its most: with checkpointing and efficient attention, and with neither."""
+
+    least: Estimate
+    most: Estimate
+
+
+def spans(settings: Settings) -> tuple[Span, ...]:
+    """Every training method as a range, everything else held; those that can be counted at both ends. None for a model that answers."""
+    methods = [] if settings.serves else [option.value for option in BY_NAME["method"].kind.options]
+    ends = ((counted_or_why(settings.varied(method=method, **each)) for each in (LEAST, MOST)) for method in methods)
+    return tuple(Span(least, most) for least, most in ends if isinstance(least, Estimate) and isinstance(most, Estimate))
 
 
 def compared(settings: Settings) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vramplan.accountings import fits, peak_bytes, usable_bytes
+from vramplan.fields import BY_NAME
 from vramplan.settings import Settings
 
 FIRST_POINT = 128
@@ -43,3 +44,37 @@ def curve(settings: Settings, *, also: Iterable[int] = ()) -> Curve:
         lengths.add(length)
         length *= 2
     return Curve(settings, tuple(point(settings, length) for length in sorted(lengths)))
+
+
+MOST_BATCHES = 32
+"""Micro-batches that a curve has points for, at the most."""
+
+
+@dataclass(frozen=True)
+class BatchPoint:
+    """One micro-batch, its estimated peak per GPU, what that leaves, and whether it fits."""
+
+    micro_batch: int
+    peak_bytes: int
+    headroom_bytes: int
+    fits: bool
+
+
+def batch_curve(settings: Settings, *, largest_fitting: int | None) -> tuple[BatchPoint, ...]:
+    """The peak from one sequence at once to well past both the current micro-batch and the largest that fits."""
+    cap = BY_NAME["micro_batch"].kind.maximum
+    wanted, end = max(2 * settings.micro_batch, (largest_fitting or 1) * 5 // 4, FEWEST_BATCHES), FEWEST_BATCHES
+    while end < wanted:
+        end *= 2
+    end = min(end, cap)
+    batches = {max(1, end * part // MOST_BATCHES) for part in range(MOST_BATCHES + 1)} | {settings.micro_batch} | ({largest_fitting} if largest_fitting else set())
+    return tuple(_batch_point(settings.varied(micro_batch=each)) for each in sorted(batches))
+
+
+FEWEST_BATCHES = 4
+"""Sequences at once that a curve reaches at least."""
+
+
+def _batch_point(at: Settings) -> BatchPoint:
+    peak = peak_bytes(at)
+    return BatchPoint(at.micro_batch, peak, usable_bytes(at) - peak, fits(at))

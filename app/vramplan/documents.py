@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
 from vramplan import accounts, chronicle, own_run, units
 from vramplan.claims import Held, held
-from vramplan.compare import counted_by
+from vramplan.compare import compared, counted_by
 from vramplan.curve import Curve
 from vramplan.fields import FIELDS
 from vramplan.fit import Fit, Limit
@@ -282,7 +282,7 @@ class GpuCurveDocument(Document):
 class NeededDocument(Document):
     """What one run needs."""
 
-    method: str
+    under: str = Field(description="Training method, or type of the weights while the model answers")
     sequence_length: int
     peak_bytes: Bytes = Field(description="Peak if it ran on one GPU")
     kind: Literal["consumer", "datacenter", "several", "nodes", "none"]
@@ -294,7 +294,7 @@ class NeededDocument(Document):
     def of(cls, found: Needed) -> Self:
         """The document of one run."""
         about = {name: getattr(found, name) for name in ("peak_bytes", "kind", "gib", "gpus", "sharding")}
-        return cls(method=found.settings.method, sequence_length=found.settings.sequence_length, **about)
+        return cls(under=getattr(found.settings, compared(found.settings)), sequence_length=found.settings.sequence_length, **about)
 
 
 class ClaimDocument(Document):

@@ -5,6 +5,7 @@ from functools import cache
 
 from vramplan.accountings import fits, peak_bytes
 from vramplan.catalogue import gpu_classes
+from vramplan.compare import compared
 from vramplan.data import table
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
@@ -93,9 +94,11 @@ def contexts(settings: Settings) -> tuple[int, ...]:
 
 
 def grid(settings: Settings) -> tuple[tuple[Needed | None, ...], ...]:
-    """What the run needs under every method, at every sequence length the model has; None where it cannot be counted."""
-    methods = [option.value for option in BY_NAME["method"].kind.options]
-    return tuple(tuple(_needed_or_none(settings.varied(method=method, sequence_length=length)) for length in contexts(settings)) for method in methods)
+    """What the run needs under every method, or with every type of weights it can answer with, at every sequence length the model
+    has; None where it cannot be counted."""
+    varied = compared(settings)
+    values = [option.value for option in BY_NAME[varied].kind.options]
+    return tuple(tuple(_needed_or_none(settings.varied(**{varied: value}, sequence_length=length)) for length in contexts(settings)) for value in values)
 
 
 def _needed_or_none(settings: Settings) -> Needed | None:

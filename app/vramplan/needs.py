@@ -6,6 +6,7 @@ from math import ceil
 from vramplan import words
 from vramplan.accounts import component_bytes
 from vramplan.claims import ABOVE, WITHIN, Held, held
+from vramplan.compare import compared
 from vramplan.constants import BF16_BYTES
 from vramplan.hardware import NONE, SEVERAL, Interconnect, Needed, bounds, contexts, grid, interconnects
 from vramplan.ledger import Estimate
@@ -65,9 +66,10 @@ class ClaimRow:
 
 def need_rows(settings: Settings) -> tuple[tuple[str, ...], tuple[NeedRow, ...]]:
     """Sequence lengths, and for each method what it needs at each of them; the GPU that is chosen does not matter."""
+    varied = compared(settings)
     found = tuple(row for row in grid(settings) if any(row))
     rows = tuple(
-        NeedRow(words.value_text("method", next(cell for cell in row if cell).settings.method), tuple(_cell(cell) for cell in row)) for row in found
+        NeedRow(words.value_text(varied, getattr(next(cell for cell in row if cell).settings, varied)), tuple(_cell(cell) for cell in row)) for row in found
     )
     lengths = tuple(count_text(length) for length in contexts(settings)) if rows else ()
     return lengths, rows

@@ -9,14 +9,14 @@ from vramplan.timeline import Timeline
 
 LIGHT = {
     "base_weights": "#2b5597", "reference": "#2f8f9d", "adapters": "#3f8fd6", "master_weights": "#6a4fb0", "gradients": "#8f76d6", "optimizer_states": "#c660a9",
-    "activations": "#c9691a", "logits": "#b08400", "dequantization": "#8c6a49", "allowance": "#78857f",
+    "activations": "#c9691a", "kv_cache": "#2f7d8c", "logits": "#b08400", "dequantization": "#8c6a49", "allowance": "#78857f",
     "surface": "#ffffff", "ink": "#16201c", "quiet": "#54625c", "line": "#d5dcd9", "over": "#a8201a",
 }
 """Colours of the components and of the rest on a light ground, as on the page."""
 
 DARK = {
     "base_weights": "#5b93e0", "reference": "#5fc3cf", "adapters": "#9fcbf2", "master_weights": "#8f78d8", "gradients": "#b9a7ec", "optimizer_states": "#d97fc0",
-    "activations": "#e8944a", "logits": "#e9c75c", "dequantization": "#b08d68", "allowance": "#7d8984",
+    "activations": "#e8944a", "kv_cache": "#6cc3d3", "logits": "#e9c75c", "dequantization": "#b08d68", "allowance": "#7d8984",
     "surface": "#171e1c", "ink": "#e6edea", "quiet": "#a4b3ad", "line": "#2f3a37", "over": "#ff9d94",
 }
 """The same on a dark ground."""

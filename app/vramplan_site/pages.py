@@ -69,7 +69,7 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "maxima": panels.maxima(shown),
         "alternatives": panels.alternatives(shown),
         "methods": panels.methods(opening),
-        "hardware": panels.hardware(opening),
+        **{name: make(opening) for name, make in panels.SELDOM.items()},
         "rules-of-thumb": panels.rules_of_thumb(),
         "links-between-gpus": panels.links_between_gpus(),
         "curve": panels.curve_drawing(shown, shown.chart.current_index),

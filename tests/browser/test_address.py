@@ -67,7 +67,7 @@ def test_every_change_is_one_step_and_back_and_forward_return(visit):
         assert history_length(page) == before + 1, name
 
     before = history_length(page)
-    page.apply("Training methods compared", re.compile("^Full$"))
+    page.apply("Methods compared", re.compile("^Full$"))
     steps.append({**texts, "method": "full"})
     page.expect_headline(runs.of(**steps[-1]))
     assert history_length(page) == before + 1

@@ -17,7 +17,7 @@ BAD = {
 }
 GOOD = {"rank": "8", "replicas": "2", "sequence_length": "1024", "micro_batch": "2", "gradient_accumulation_steps": "4",
         "lora_dropout": "0.5"}
-RESULTS = ("What fills the memory", "What fits", "Training methods compared", "Memory against sequence length")
+RESULTS = ("What fills the memory", "What fits", "Methods compared", "Memory against sequence length")
 
 
 def expect_problem(page, texts):

@@ -48,7 +48,7 @@ def expect_everything(page, run):
     page.expect_rows(page.table("What fills the memory"), runs.component_rows(run))
     expect_behind_the_number(page, run)
     page.expect_rows(page.table("What fits"), runs.change_rows(report.alternatives(run, found)))
-    page.expect_rows(page.table("Training methods compared"), runs.change_rows(report.methods(run)))
+    page.expect_rows(page.table("Methods compared"), runs.change_rows(report.methods(run)))
     for answer in (*report.maxima(run, found), report.smallest_gpu(run, found)):
         expect(page.tile(answer.label)).to_contain_text(answer.text)
         expect(page.tile(answer.label)).to_contain_text(answer.sentence)
@@ -370,12 +370,12 @@ def test_methods_are_compared_and_chosen(calculator):
     calculator.set(rank="32")
     for label, method in (("Full", "full"), ("LoRA", "lora"), ("QLoRA", "qlora")):
         if method != "full":
-            expect(calculator.table("Training methods compared").get_by_role("link", name=label, exact=True)).to_be_visible()
-        calculator.region("Training methods compared").get_by_role("link", name=label, exact=True).click()
+            expect(calculator.table("Methods compared").get_by_role("link", name=label, exact=True)).to_be_visible()
+        calculator.region("Methods compared").get_by_role("link", name=label, exact=True).click()
         calculator.expect_setting("method", method)
         run = runs.of(method=method, rank="32")
         calculator.expect_headline(run)
-        calculator.expect_rows(calculator.table("Training methods compared"), runs.change_rows(report.methods(run)))
+        calculator.expect_rows(calculator.table("Methods compared"), runs.change_rows(report.methods(run)))
 
 
 def test_the_curve_is_read_by_keyboard_and_by_pointer_and_as_a_table(calculator):

@@ -30,7 +30,7 @@ def test_the_page_is_useful_before_any_script_runs(visit):
         expect(page.tile(answer.label)).to_contain_text(answer.text)
         expect(page.tile(answer.label)).to_contain_text(answer.sentence)
     page.expect_rows(page.table("What fits"), runs.change_rows(report.alternatives(opening, found)))
-    page.expect_rows(page.table("Training methods compared"), runs.change_rows(report.methods(opening)))
+    page.expect_rows(page.table("Methods compared"), runs.change_rows(report.methods(opening)))
     page.region("Memory against sequence length").locator("summary").click()
     page.expect_rows(
         page.table("Memory against sequence length"),
