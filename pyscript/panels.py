@@ -12,6 +12,7 @@ from vramplan.gpus import GpuCurve
 from vramplan.kinds import with_sharding
 from vramplan.ledger import Estimate
 from vramplan.link import to_query
+from vramplan.questions import answered
 from vramplan.settings import Settings
 from vramplan.svg import svg
 from vramplan.timeline import Timeline, timeline as timeline_of
@@ -27,6 +28,7 @@ from pyscript.views import headline as headline_view
 from pyscript.views import moments as moments_view
 from pyscript.views import problems as problems_view
 from pyscript.views import studio as studio_view
+from pyscript.views import questions as questions_view
 from pyscript.views import timeline as timeline_view
 
 
@@ -239,6 +241,11 @@ def batches(estimate: Estimate) -> Element:
     return beside_view.batches(drawn, beside.batch_rows(estimate, points), beside.batch_sentence(estimate, found), report.line_label(estimate))
 
 
+def questions(estimate: Estimate) -> Element:
+    """Questions people ask, answered with the figures of the run."""
+    return questions_view.questions(answered(estimate.settings))
+
+
 def rules_of_thumb() -> Element:
     """Rules of thumb beside what the training step computes."""
     return hardware_view.claims(needs.claim_rows(STEP))
@@ -292,5 +299,5 @@ def curve_table(shown: Results) -> Element:
     return curve_view.curve_table(report.curve_rows(shown.estimate, points, longest_fitting=longest))
 
 
-SELDOM = {"hardware": hardware, "spans": spans, "served": served, "batches": batches}
+SELDOM = {"hardware": hardware, "spans": spans, "served": served, "batches": batches, "questions": questions}
 """Parts that are worked out only where somebody sees them, by id of their region."""

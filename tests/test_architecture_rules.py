@@ -63,6 +63,7 @@ RUNGS = (
     {"timechart"},
     {"report", "accounts", "brought", "evidence", "fetching", "own_run", "measure", "placement_report"},
     {"beside", "chronicle", "needs"},
+    {"questions"},
     {"scene"},
     {"calculation", "documents", "share", "svg", "tables"},
     {"blocks", "png"},

@@ -51,6 +51,7 @@ COMMANDS = {
     "gpus": "peak per GPU against the GPUs that divide its states, for every kind of sharding",
     "hardware": "the smallest hardware for every method and several lengths, beside the rules of thumb",
     "place": "which of your cards Unsloth Studio would put the run on, from what is free on them",
+    "questions": "questions people ask about memory, answered with the figures of this run",
     "compare": "the same run with every training method",
     "timeline": "memory over a training step, drawn: what is alive at every layer, forward and backward",
     "sweep": "every combination of settings with several values: ranges of numbers, lists of choices; as a table, CSV or JSON",
@@ -322,6 +323,8 @@ def _text(command: str, current: Estimate) -> str:
         return tables.fit_table(current, fit(settings))
     if command == "hardware":
         return tables.hardware_table(current)
+    if command == "questions":
+        return tables.questions_text(current)
     if command == "gpus":
         return tables.gpus_table(current, gpu_curves(settings))
     if command == "curve":
@@ -338,6 +341,7 @@ def _json(command: str, current: Estimate) -> str:
         "curve": lambda: curve(settings),
         "gpus": lambda: (settings, gpu_curves(settings)),
         "hardware": lambda: settings,
+        "questions": lambda: settings,
         "compare": lambda: compare(settings),
     }
     return _document(command, content[command]())

@@ -27,6 +27,7 @@ from vramplan.measured_run.failure import Candidate, failure, same
 from vramplan.measured_run.reading import Reading
 from vramplan.measured_run.record import Record
 from vramplan.placement import Placement
+from vramplan.questions import answered
 from vramplan.settings import Settings
 from vramplan.sweep import Sweep
 from vramplan.timeline import Timeline
@@ -329,6 +330,27 @@ class HardwareDocument(Document):
             needs=[NeededDocument.of(cell) for row in grid(settings) for cell in row if cell],
             rules_of_thumb=[ClaimDocument.of(each) for each in held(settings.accounting)],
         )
+
+
+class QuestionDocument(Document):
+    """A question, the claim people meet, and the answer with the figures of a run."""
+
+    question: str
+    claim: str
+    answer: str
+
+
+class QuestionsDocument(Document):
+    """Questions people ask about memory, answered with the figures of a run."""
+
+    settings: dict[str, Setting]
+    questions: list[QuestionDocument]
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The document of a run."""
+        told = [QuestionDocument(question=each.question, claim=each.claim, answer=each.answer) for each in answered(settings)]
+        return cls(settings=_settings(settings), questions=told)
 
 
 class GpusDocument(Document):
@@ -761,6 +783,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "curve": CurveDocument,
     "gpus": GpusDocument,
     "hardware": HardwareDocument,
+    "questions": QuestionsDocument,
     "place": PlaceDocument,
     "compare": CompareDocument,
     "accountings": AccountingsDocument,

@@ -13,6 +13,7 @@ from vramplan.importing.imported import Imported
 from vramplan.kinds import ExactDecimal, WholeNumber
 from vramplan.ledger import Estimate
 from vramplan.measured_run.reading import Reading
+from vramplan.questions import answered
 from vramplan.placement import Placement
 from vramplan.settings import Settings
 from vramplan.sweep import Point, Sweep
@@ -86,6 +87,12 @@ def gpus_table(estimate: Estimate, drawn: tuple[GpuCurve, ...]) -> str:
         ]
         parts.append("\n".join((columns(rows, left=(3, 4)), f"  {report.gpu_sentence(each)}", f"  {report.gpu_floor(each)}")))
     return "\n\n".join(parts if drawn else (*parts, "No kind of sharding runs with these settings."))
+
+
+def questions_text(estimate: Estimate) -> str:
+    """Headline, and every question with its claim and the answer."""
+    told = (f"{each.question}\n  Claim: {each.claim}\n  {each.answer}" for each in answered(estimate.settings))
+    return "\n\n".join((headline(estimate), *told))
 
 
 def hardware_table(estimate: Estimate) -> str:
