@@ -270,7 +270,7 @@ def gpu_curve(estimate: Estimate) -> GpuCurve | None:
 def gpus_drawing(estimate: Estimate, drawn: GpuCurve, frame: Frame = WIDE) -> Element:
     """The peak against the number of GPUs."""
     laid_out = chart.layout_gpus(estimate, drawn, frame=frame)
-    return gpus_view.gpus(laid_out, report.gpu_sentence(drawn), report.gpu_floor(drawn), report.line_label(estimate))
+    return gpus_view.gpus(laid_out, report.gpu_sentence(drawn), report.gpu_floor(drawn), report.gpu_traffic(drawn), report.line_label(estimate))
 
 
 def gpus_table(estimate: Estimate, drawn: GpuCurve) -> Element:

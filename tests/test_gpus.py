@@ -12,7 +12,8 @@ from command import run
 from configurations import CUSTOM_STEP, OPENING, random_configuration
 from vramplan import NotExpressible, estimate, fit
 from vramplan.accountings import step
-from vramplan.gpus import gpu_curve
+from vramplan import report
+from vramplan.gpus import gpu_curve, gpu_curves
 from vramplan.ledger import YES
 from vramplan.settings import parse
 from vramplan_site.errors import comparable_bytes
@@ -180,10 +181,11 @@ def on(gpus, seed, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_gpus_never_take_more_of_each(kind):
-    """From two on: with one GPU FSDP gathers nothing. Not with states in 8 bits, of which a part too small for them has 32."""
+    """From two on: with one GPU FSDP gathers nothing. Not with states in 8 bits, of which a part too small for
+    them has 32, nor with paged ones, of which such a part stays on the GPU."""
     counted = 0
     for seed in SEEDS:
-        if "8bit" in random_configuration(random.Random(seed), "step")["optimizer"]:
+        if any(kind_of in random_configuration(random.Random(seed), "step")["optimizer"] for kind_of in ("8bit", "paged")):
             continue
         peaks = [on(gpus, seed, kind) for gpus in (2, 3, 4, 7, 8, 64, 1000, 1024)]
         if None not in peaks:
@@ -348,3 +350,16 @@ def test_the_estimate_prints_host_memory_per_gpu():
     out = run("estimate", "--sharding", "fsdp2", "--sharded-over", "8", "--offload", "optimizer-and-parameters", "--method", "lora", "--gpu", "80").out
     assert "Host memory per GPU" in out and "Checkpoint, while it is loaded" in out and "for 8 GPUs" in out
     assert "per GPU. Fits 80.00 GiB" in out
+
+
+def test_what_is_divided_and_what_travels_is_told_for_every_kind():
+    drawn = gpu_curves(parse({**LARGE, "gpu": "80"}))
+    assert [each.sharding for each in drawn] == ["zero1", "zero2", "zero3", "fsdp1", "fsdp2"]
+    told = {each.sharding: report.gpu_traffic(each) for each in drawn}
+    assert "gradients and weights" in told["zero3"] and "weights" not in told["zero1"].partition(".")[0]
+    assert all(("half as much again" in text) == (kind in ("zero3", "fsdp1", "fsdp2")) for kind, text in told.items())
+
+
+def test_the_byte_rules_find_the_fewest_gpus_too():
+    found = fit(parse({**LARGE, "accounting": "rules", "gpu": "80"})).fewest_gpus
+    assert found["zero3"] == found["fsdp2"] >= 2 and found["zero1"] is None or found["zero1"] >= found["zero3"]

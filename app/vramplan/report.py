@@ -427,6 +427,12 @@ def gpu_sentence(drawn: GpuCurve) -> str:
     return f"Under {label} the run {fits}. From {counted(drawn.enough, 'GPU')} on, more of them save less than 5 % of what one holds."
 
 
+def gpu_traffic(drawn: GpuCurve) -> str:
+    """What the GPUs divide, and what that costs in traffic."""
+    label = words.value_text("sharding", drawn.sharding)
+    return f"{label} divides {words.DIVIDES[drawn.sharding]}. In each step there travels {words.TRAVELS[drawn.sharding]}."
+
+
 def gpu_floor(drawn: GpuCurve) -> str:
     """What no number of GPUs takes away, with the rows that make it up."""
     labels = [(words.term_label(drawn.floor.accounting, term.name), term.bytes) for term in drawn.left[:MOST_LEFT]]

@@ -85,7 +85,7 @@ def gpus_table(estimate: Estimate, drawn: tuple[GpuCurve, ...]) -> str:
             (row.gpus, row.peak, row.headroom, "fits" if row.fits else "does not fit", _gpu_marks(row))
             for row in report.gpu_rows(estimate, each)
         ]
-        parts.append("\n".join((columns(rows, left=(3, 4)), f"  {report.gpu_sentence(each)}", f"  {report.gpu_floor(each)}")))
+        parts.append("\n".join((columns(rows, left=(3, 4)), f"  {report.gpu_sentence(each)}", f"  {report.gpu_floor(each)}", f"  {report.gpu_traffic(each)}")))
     return "\n\n".join(parts if drawn else (*parts, "No kind of sharding runs with these settings."))
 
 

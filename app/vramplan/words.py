@@ -212,6 +212,24 @@ REFERENCES = {
 """What DPO compares with, in a sentence."""
 
 
+DIVIDES = {
+    "zero1": "optimizer states",
+    "zero2": "optimizer states and gradients",
+    "zero3": "optimizer states, gradients and weights",
+    "fsdp1": "optimizer states, gradients and weights",
+    "fsdp2": "optimizer states, gradients and weights",
+}
+"""What each kind of sharding divides. Source: Rajbhandari et al. 2020 (ZeRO), section 5."""
+
+TRAVELS = {
+    "zero1": "as much as under DDP: gradients are summed, and each GPU passes on the weights it has updated",
+    "zero2": "as much as under DDP: each GPU gets the sum of its part of the gradients, and passes on the weights it has updated",
+    "zero3": "half as much again as under DDP: weights are gathered in the forward pass and once more in the backward pass, and gradients are summed in parts",
+    "fsdp1": "half as much again as under DDP: weights are gathered in the forward pass and once more in the backward pass, and gradients are summed in parts",
+    "fsdp2": "half as much again as under DDP: weights are gathered in the forward pass and once more in the backward pass, and gradients are summed in parts",
+}
+"""What travels between the GPUs in a step. Source: Rajbhandari et al. 2020 (ZeRO), section 7."""
+
 COSTS = {
     "method": {
         "qlora": "quality: the frozen weights are rounded to a few bits; and time to unpack them",

@@ -7,8 +7,8 @@ from pyscript.tree import Element, h, svg
 from pyscript.views.curve import LABEL_GAP, TEXT_HEIGHT, label, plot
 
 
-def gpus(chart: GpuChart, sentence: str, floor: str, line: str) -> Element:
-    """The drawing with its line named, where the run fits from, and what no number of GPUs takes away."""
+def gpus(chart: GpuChart, sentence: str, floor: str, traffic: str, line: str) -> Element:
+    """The drawing with its line named, where the run fits from, what no number of GPUs takes away, and what travels between them."""
     return h(
         "div",
         h("p", sentence, class_="curve-sentence"),
@@ -16,6 +16,7 @@ def gpus(chart: GpuChart, sentence: str, floor: str, line: str) -> Element:
         _drawing(chart, line),
         h("p", "GPUs that one copy is divided over", class_="axis-title end", aria_hidden="true"),
         h("p", floor, class_="note"),
+        h("p", traffic, class_="note"),
     )
 
 
