@@ -66,6 +66,10 @@ class Architecture:
     mixer: what layers have in place of attention; attention_layers: those that have attention all the same, by their numbers from 0.
     mixer_kernel: tokens that its convolution looks at. mixer_key_heads, mixer_value_heads, mixer_key_dim, mixer_value_dim: heads of a
     gated delta net and their widths. attention_gate: what attention gives is multiplied by a gate, which comes out of the queries' map.
+
+    expert_biases: the router and the maps of experts have biases, and gate and up, whose values lie in turn, are clamped. attention_sinks:
+    a learned number for each head takes part in attention's softmax, which is written out; rotary positions turn both halves of a head by
+    themselves, and norms apply their weight in float32.
     """
 
     hidden_size: int
@@ -126,6 +130,8 @@ class Architecture:
     mixer_key_dim: int = 0
     mixer_value_dim: int = 0
     attention_gate: bool = False
+    expert_biases: bool = False
+    attention_sinks: bool = False
 
     @property
     def query_width(self) -> int:
@@ -170,7 +176,7 @@ class Architecture:
     @property
     def weighs_in_float32(self) -> bool:
         """Whether an RMSNorm applies its weight before it goes back to the type that came in."""
-        return self.norm == "rms" and (self.extra_norms or self.norms_after or self.attention_gate)
+        return self.norm == "rms" and (self.extra_norms or self.norms_after or self.attention_gate or self.attention_sinks)
 
     @property
     def norm_vectors(self) -> int:

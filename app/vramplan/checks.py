@@ -254,7 +254,7 @@ def _about_delta_nets(values: Mapping[str, Value]) -> dict[str, str]:
 NEEDED_BY_EXPERTS = ("experts_per_token", "expert_intermediate_size")
 """Numbers that a decoder with experts has to have."""
 
-ONLY_WITH_EXPERTS = (*NEEDED_BY_EXPERTS, "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "adapters_skip_experts")
+ONLY_WITH_EXPERTS = (*NEEDED_BY_EXPERTS, "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "adapters_skip_experts", "expert_biases", "attention_sinks")
 """Traits that only a decoder with experts has."""
 
 
@@ -287,7 +287,7 @@ WITH_LATENT_ATTENTION = ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
 NOT_LATENT = (
     "query_key_norms", "wide_query_key_norms", "query_biases", "output_biases", "mlp_biases", "fused_projections", "fused_gate_up", "plain_mlp",
     "attention_softcap", "sliding_window", "parallel_blocks", "norms_after", "extra_norms", "learned_positions", "partial_rotary", "alibi",
-    "broadcast_heads", "embedding_norm", "residual_dropout", "embedding_dropout", "adapters_skip_experts",
+    "broadcast_heads", "embedding_norm", "residual_dropout", "embedding_dropout", "adapters_skip_experts", "expert_biases", "attention_sinks",
 )
 """Traits that no decoder with latent attention has been counted with."""
 

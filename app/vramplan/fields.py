@@ -138,6 +138,7 @@ ROUTERS = Choice(
     (
         Option("softmax", "Softmax", "as in Qwen3 and OLMoE"),
         Option("softmax-float32", "Softmax, weights in FP32", "as in Mixtral"),
+        Option("softmax-of-chosen", "Softmax of the chosen", "as in gpt-oss"),
         Option("softmax-scaled", "Softmax, scaled", "map in FP32, as in DeepSeek-V2-Lite"),
         Option("softmax-grouped", "Softmax in groups", "map in FP32, as in DeepSeek-V2"),
         Option("sigmoid-grouped", "Sigmoid with a selection bias", "map in FP32, as in DeepSeek-V3"),
@@ -311,7 +312,7 @@ _TABLE: tuple[Field, ...] = (
     _trait("shared_expert_gate", "Gate on shared experts", "As in Qwen1.5-MoE."),
     _trait("dense_layers", "Dense first layers", "Layers before the first with experts: first_k_dense_replace.", WholeNumber(0, MAX_LAYERS - 1, "layers")),
     _trait("router", "Router", "How the weights of a token’s experts come about.", ROUTERS),
-    _trait("adapters_skip_experts", "Adapters leave experts out", "Those on gate, up and down go to shared experts and dense layers: PEFT with Qwen1.5-MoE."),
+    _trait("adapters_skip_experts", "Adapters leave experts out", "Those on gate, up and down go to shared experts and dense layers: as PEFT does in gpt-oss and Qwen1.5-MoE."),
     _trait(
         "q_lora_rank", "Rank of the queries", "Width of what queries come out of under latent attention (MLA): q_lora_rank; 0 for one map.",
         WholeNumber(0, MAX_LATENT_RANK),
@@ -332,6 +333,8 @@ _TABLE: tuple[Field, ...] = (
     _trait("mixer_key_dim", "Key head of the delta net", "Width of one query or key head: linear_key_head_dim.", WholeNumber(0, MAX_HEAD_DIM)),
     _trait("mixer_value_dim", "Value head of the delta net", "Width of one value head: linear_value_head_dim.", WholeNumber(0, MAX_HEAD_DIM)),
     _trait("attention_gate", "Gate on attention", "From the map of the queries, twice as wide, as in Qwen3.5; norms as there."),
+    _trait("expert_biases", "Biases of experts", "On the router too; gate and up lie in turn and are clamped, as in gpt-oss."),
+    _trait("attention_sinks", "Attention sinks", "A learned number beside each head’s scores, which are written out, as in gpt-oss."),
     _step_field(
         "objective",
         Choice(

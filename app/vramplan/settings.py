@@ -107,6 +107,8 @@ class Settings:
     mixer_key_dim: int | None = None
     mixer_value_dim: int | None = None
     attention_gate: bool | None = None
+    expert_biases: bool | None = None
+    attention_sinks: bool | None = None
     objective: str | None = None
     reference: str | None = None
     method: str | None = None

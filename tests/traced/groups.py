@@ -23,8 +23,9 @@ FUSED_LOSS = {"loss": "fused-linear"}
 CHECKPOINTING = ({"checkpointing": "full"}, {"checkpointing": "none"})
 SMALL = ("llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b", "smollm2-360m")
 OTHER_KINDS = tuple(model for model, shape in SHAPES.items() if "traits" in shape)
-WRITES_SCORES_OUT = ("bloom-560m",)
-"""Its only attention (transformers 5.24.0, models/bloom/modeling_bloom.py)."""
+WRITES_SCORES_OUT = ("bloom-560m", "gpt-oss-20b")
+"""Their only attention, or the one a run has unless it asks for another (transformers 5.24.0, models/bloom/modeling_bloom.py;
+models/gpt_oss/modeling_gpt_oss.py, _supports_sdpa)."""
 MIXES = tuple(model for model in OTHER_KINDS if "mixer" in SHAPES[model]["traits"])
 """Models some of whose layers have something else in place of attention."""
 KEEPS_ITS_LINEAR_LAYERS = ("falcon-7b",)
@@ -242,6 +243,21 @@ def latent_attentions() -> Iterator[Configuration]:
         yield identify(**FULL | place, reference="copy")
 
 
+def attention_sinks() -> Iterator[Configuration]:
+    """Attention with sinks under other lengths, types, targets and optimizers than each kind of decoder has."""
+    base = {"model": "gpt-oss-20b", "attention": "eager"}
+    for checkpointing in CHECKPOINTING:
+        place = base | FUSED_LOSS | checkpointing
+        yield identify(**LORA | place, targets=ATTENTION, sequence_length=2048)
+        yield identify(**QLORA | {"kbit_preparation": "none", "lora_dropout": 0.05} | place, targets=ATTENTION, sequence_length=1024)
+        yield identify(**FULL | place, sequence_length=2048, optimizer="adamw-8bit")
+        yield identify(**FULL | place, sequence_length=128, micro_batch=4, autocast="none")
+    place = base | {"sequence_length": 512, "micro_batch": 2}
+    yield identify(**TRL_QLORA | place | FUSED_LOSS, targets="q,v", checkpointing="none")
+    yield identify(**QLORA | place | {"quantization": "int8"}, targets=ATTENTION, gradient_accumulation_steps=4)
+    yield identify(**FULL | place, gradient_accumulation_steps=4)
+
+
 def preferences() -> Iterator[Configuration]:
     """DPO as TRL's releases run it, with every kind of reference; a micro-batch of 1 is two rows."""
     kept, recomputed = {"checkpointing": "none"}, {"checkpointing": "full"}
@@ -342,7 +358,7 @@ def row_losses() -> Iterator[Configuration]:
 
 GROUPS = (
     core, models, sizes, ranks, targets, dropouts, optimizers, losses, attentions, precisions, accumulations, large,
-    families, latent_attentions, preferences, rewards, liger, unsloth, axolotl,
+    families, latent_attentions, attention_sinks, preferences, rewards, liger, unsloth, axolotl,
     forms_of_checkpointing, row_losses,
 )  # fmt: skip
 

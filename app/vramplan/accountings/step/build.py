@@ -501,12 +501,12 @@ def _targets(settings: Settings) -> tuple[frozenset[str], frozenset[str]]:
 
 def _attention(settings: Settings, shape: Architecture, chosen: Policy) -> str:
     """The kernel a run ends up with. Without autocast, float32 queries rule out FlashAttention, and grouped heads the
-    memory-efficient kernel, so that PyTorch's own is left; value heads of another width than query heads rule out FlashAttention. Scores that distances are added to are always written out.
+    memory-efficient kernel, so that PyTorch's own is left; value heads of another width than query heads rule out FlashAttention. Scores that distances are added to, or sinks stand beside, are always written out.
 
     Source: torch 2.13.0, ATen/native/transformers/cuda/sdp_utils.cpp, use_flash_attention, use_mem_efficient_attention;
     transformers 5.24.0, models/bloom/modeling_bloom.py, BloomAttention; litgpt 0.5.13, model.py, CausalSelfAttention (soft-cap).
     """
-    if shape.alibi or settings.attention_kernel == "eager":
+    if shape.alibi or shape.attention_sinks or settings.attention_kernel == "eager":
         return "eager"
     if shape.attention_softcap and chosen.model_code != TRANSFORMERS:
         return "eager"

@@ -14,10 +14,13 @@ def routed_experts(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     """What the experts of a layer make of x together."""
     shape = run.shape
     copies, inner = shape.experts_per_token, shape.expert_intermediate_size
-    weights = _routing_weights(tape, run, x)
+    weights, logits = _weights_of_chosen(tape, run, x) if shape.router == OF_CHOSEN else (_routing_weights(tape, run, x), ())
     places = Tensor("places of the routed tokens", copies, INDEX_SIZE)
     routed = tape.add("route", (x,), Tensor("routed tokens", copies * x.width, x.itemsize), saves=(places,))
     routed = cast(tape, routed, run.embedding_size, "routed tokens for the experts")
+    if shape.expert_biases:
+        made, biases = _experts_with_biases(tape, run, routed)
+        return _weighted_sum(tape, run, made, weights, x, (*logits, routed, biases))
     both = _grouped(tape, run, routed, "gate and up")
     gate, up = (Tensor(f"experts: {name}", copies * inner, both.itemsize, base=both) for name in ("gate", "up"))
     tape.add_views("chunk", both, (gate, up))
@@ -45,6 +48,62 @@ def _routing_weights(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     divided = Tensor("routing weights, summing to one", chosen, SINGLE)
     tape.add("division", (weights,), divided, saves=(weights, Tensor("sum of the routing weights", 1, SINGLE)))
     return _in_order(tape, run, divided if run.shape.router == "softmax-float32" else cast(tape, divided, size, "routing weights"))
+
+
+OF_CHOSEN = "softmax-of-chosen"
+"""A router that chooses first."""
+
+
+def _weights_of_chosen(tape: Tape, run: Structure, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Weights of the k experts a token goes to: a softmax over those with the largest scores; and all scores, which a variable keeps.
+
+    Source: transformers 5.24.0, models/gpt_oss/modeling_gpt_oss.py, GptOssTopKRouter, GptOssMLP.forward.
+    """
+    experts, chosen = run.shape.num_experts, run.shape.experts_per_token
+    logits = linear(tape, run, x, (x.width, experts), "router", weight_size=run.embedding_size, trained=run.trains_base)
+    indices = Tensor("chosen experts", chosen, INDEX_SIZE)
+    largest = tape.add("topk", (logits,), Tensor("scores of the chosen experts", chosen, logits.itemsize), saves=(indices,))
+    weights = Tensor("routing weights", chosen, logits.itemsize)
+    tape.add("softmax", (largest,), weights, saves=(weights,), scratch=((TOKENS, weights.bytes),))
+    return _in_order(tape, run, weights), (logits,)
+
+
+def _experts_with_biases(tape: Tape, run: Structure, routed: Tensor) -> tuple[Tensor, Tensor]:
+    """What experts with biases make of the routed tokens, and the biases that a variable keeps to the end. Values of gate and up lie in turn,
+    and both are clamped: up + 1 times gate times a sigmoid of the scaled gate.
+
+    Source: transformers 5.24.0, models/gpt_oss/modeling_gpt_oss.py, GptOssExperts._apply_gate; torch 2.13.0, ClampBackward0 and 1 (masks).
+    """
+    width = run.shape.experts_per_token * run.shape.expert_intermediate_size
+    both, biases = _grouped_with_biases(tape, run, routed, "gate and up")
+    parts = [tape.add("slice", (both,), Tensor(name, width, both.itemsize, base=both), view=True) for name in ("experts: gate", "experts: up")]
+    gate, up = (
+        tape.add("clamp", (part,), Tensor(f"{part.name}, clamped", width, part.itemsize), saves=(part,), scratch=((TOKENS, masks * MASK_SIZE * width),))
+        for masks, part in enumerate(parts, start=1)
+    )
+    opened = Tensor("experts: sigmoid of gate", width, gate.itemsize)
+    tape.add("sigmoid", (scale(tape, gate, "experts: scaled gate"),), opened, saves=(opened,))
+    activated = multiply(tape, run, gate, opened, "experts: activated gate")
+    raised = tape.add("add", (up,), Tensor("experts: up and one", width, up.itemsize), shares=True)
+    product = multiply(tape, run, raised, activated, "experts: gate times up")
+    tape.operations[-1].reads += (both, gate, up, activated)
+    return _grouped_with_biases(tape, run, product, "down", before=(biases,))
+
+
+def _grouped_with_biases(tape: Tape, run: Structure, x: Tensor, name: str, *, before: tuple[Tensor, ...] = ()) -> tuple[Tensor, Tensor]:
+    """A map of all experts with a bias added in place, and the biases: a row for every routed token, in the place of which `before` was.
+
+    Source: transformers 5.24.0, integrations/moe.py, grouped_mm_experts_forward, _grouped_linear.
+    """
+    width, size, trained = run.shape.experts_per_token * run.expert_maps[name][1], run.embedding_size, run.trains_base
+    biases = Tensor(f"experts, {name}: biases of the routed tokens", width, size)
+    indices = (Tensor("experts of the routed tokens", run.shape.experts_per_token, INDEX_SIZE),) if trained and not before else ()
+    gradient = size * run.shape.num_experts * run.expert_maps[name][1] if trained else 0
+    tape.add(f"experts, {name}: biases", (), biases, saves=indices, gradient=gradient, reads=before)
+    output = _grouped(tape, run, x, name)
+    total = Tensor(output.name, width, output.itemsize, base=output)
+    tape.add("add biases", (output, biases) if trained else (output,), total, view=True, shares=True, reads=(biases,))
+    return total, biases
 
 
 def _in_order(tape: Tape, run: Structure, weights: Tensor) -> Tensor:

@@ -86,16 +86,20 @@ def _rotate_pairs(tape: Tape, x: Tensor, name: str, rotary_size: int) -> Tensor:
 
     Source: transformers 5.24.0, models/deepseek_v3/modeling_deepseek_v3.py, apply_rotary_pos_emb_interleave.
     """
-    size, half = max(x.itemsize, rotary_size), x.width // 2
     first, second = (
-        tape.add("slice", (x,), Tensor(f"{name}, {place} of each pair", half, x.itemsize, base=x), view=True) for place in ("first", "second")
+        tape.add("slice", (x,), Tensor(f"{name}, {place} of each pair", x.width // 2, x.itemsize, base=x), view=True) for place in ("first", "second")
     )
-    halves = []
+    return rotate_parts(tape, first, second, name, rotary_size)
+
+
+def rotate_parts(tape: Tape, first: Tensor, second: Tensor, name: str, rotary_size: int) -> Tensor:
+    """Two parts of each head, each times cosine and the other times sine, and both results in one tensor. Source: as _rotate_pairs."""
+    size, half, halves = max(first.itemsize, rotary_size), first.width, []
     for one, other in ((first, second), (second, first)):
         straight = tape.add("rotate", (one,), Tensor(f"{one.name} times cosine", half, size))
         crossed = tape.add("rotate", (other,), Tensor(f"{other.name} times sine", half, size))
         halves.append(add(tape, straight, crossed, f"{one.name}, turned"))
-    return tape.add("cat", tuple(halves), Tensor(f"{name}, turned", x.width, size), shares=True)
+    return tape.add("cat", tuple(halves), Tensor(f"{name}, turned", 2 * half, size), shares=True)
 
 
 def _rotate_complex(tape: Tape, x: Tensor, name: str, rotary_size: int) -> Tensor:

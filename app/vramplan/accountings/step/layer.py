@@ -5,7 +5,7 @@ from vramplan.accountings.step.delta_net import delta_net
 from vramplan.accountings.step.experts import routed_experts
 from vramplan.accountings.step.fused_adapters import HEADS, MLP, OUTPUT, fused_heads, fused_mlp, fused_output, fuses
 from vramplan.accountings.step.kernels import fused_gate, rotate_in_place
-from vramplan.accountings.step.latent import latent_attention
+from vramplan.accountings.step.latent import latent_attention, rotate_parts
 from vramplan.accountings.step.operations import (
     activate,
     add,
@@ -18,6 +18,7 @@ from vramplan.accountings.step.operations import (
     scale,
 )
 from vramplan.accountings.step.short_convolution import short_convolution
+from vramplan.accountings.step.sinks import attention_with_sinks
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, TRANSFORMERS, Structure
 from vramplan.accountings.step.tape import TOKENS, Tape, Tensor
 from vramplan.architecture import DELTA_NET, SHORT_CONVOLUTION
@@ -116,7 +117,7 @@ def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     if not (shape.learned_positions or shape.alibi):
         rotate = _rotate_compiled if run.compiled else {LITGPT: _rotate_in_float32, TORCHTUNE: _rotate_pairs}.get(run.model_code, _rotate)
         query, key = rotate(tape, run, query, "queries"), rotate(tape, run, key, "keys")
-    together = attended(tape, run, query, key, value)
+    together = (attention_with_sinks if shape.attention_sinks else attended)(tape, run, query, key, value)
     if shape.attention_gate:
         opened = Tensor("open gate of attention", gate.width, gate.itemsize)
         tape.add("sigmoid", (gate,), opened, saves=(opened,))
@@ -159,11 +160,21 @@ def _rotate(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
     fused = run.mlp_kernel != "transformers" or run.norm_kernel == "unsloth"
     if fused and not run.shape.partial_rotary:
         return rotate_in_place(tape, run, x, name)
+    if run.shape.attention_sinks:
+        return _rotate_both_halves(tape, run, x, name)
     size = max(x.itemsize, residual_size(run))
     turned = tape.add("rotate half", (x,), Tensor(f"{name}, halves swapped", x.width, x.itemsize))
     straight = tape.add("rotate", (x,), Tensor(f"{name} times cosine", x.width, size))
     turned = tape.add("rotate", (turned,), Tensor(f"{name} times sine", x.width, size))
     return add(tape, straight, turned, name)
+
+
+def _rotate_both_halves(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:
+    """Rotary positions of the first and the second half of a head by themselves. Source: transformers 5.24.0,
+    models/gpt_oss/modeling_gpt_oss.py, _apply_rotary_emb."""
+    first, second = (Tensor(f"{name}, {place} halves", x.width // 2, x.itemsize, base=x) for place in ("first", "second"))
+    tape.add_views("chunk", x, (first, second))
+    return rotate_parts(tape, first, second, name, residual_size(run))
 
 
 def _rotate_in_float32(tape: Tape, run: Structure, x: Tensor, name: str) -> Tensor:

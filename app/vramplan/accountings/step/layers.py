@@ -10,7 +10,7 @@ from vramplan.architecture import NO_LAYERS, NO_MIXER
 KEPT_ORDERS = 64
 """Orders of layers that are remembered."""
 
-NO_EXPERTS = {"num_experts": 0, "shared_expert_intermediate_size": 0, "shared_expert_gate": False, "adapters_skip_experts": False}
+NO_EXPERTS = {"num_experts": 0, "shared_expert_intermediate_size": 0, "shared_expert_gate": False, "adapters_skip_experts": False, "expert_biases": False}
 """Traits of a layer with one MLP in a model that has experts elsewhere."""
 
 ATTENTION_ALONE = {

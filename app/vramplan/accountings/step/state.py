@@ -98,6 +98,9 @@ def _experts(kind: Structure, layers: int) -> list[Weight]:
     found = [Weight(f"experts, {name}", layers, shape.num_experts * out, into, kind.embedding_size, "experts") for name, (into, out) in maps]
     size = SINGLE if shape.router in IN_FLOAT32 else kind.embedding_size
     biases = [Weight("selection bias", layers, shape.num_experts, 1, SINGLE, BUFFERS)] if shape.router == "sigmoid-grouped" else []
+    if shape.expert_biases:
+        widths = [(f"experts, {name} bias", out) for name, (into, out) in maps] + [("router bias", 1)]
+        biases += [Weight(name, layers, shape.num_experts, width, kind.embedding_size, "biases") for name, width in widths]
     return [*found, Weight("router", layers, shape.num_experts, shape.hidden_size, size, "linear weights"), *biases]
 
 
@@ -125,11 +128,12 @@ def _convolutions(kind: Structure, layers: int) -> list[Weight]:
 
 
 def _biases(kind: Structure, layers: int) -> list[Weight]:
-    """Biases (out) of linear maps; preparation of a quantised model gives them the type of the embedding."""
+    """Biases (out) of linear maps, and attention's sinks (n); preparation of a quantised model gives them the type of the embedding."""
     shape, sizes = kind.shape, kind.projection_sizes
     parts = (("q", "k", "v"), shape.query_biases), (("o",), shape.output_biases), (("gate", "up", "down"), shape.mlp_biases)
     with_bias = [name for names, has in parts if has for name in names if name in sizes]
-    return [Weight(f"{name} bias", layers, sizes[name][1], 1, kind.embedding_size, "biases") for name in with_bias]
+    sinks = [Weight("attention sinks", layers, shape.num_attention_heads, 1, kind.embedding_size, "biases")] if shape.attention_sinks else []
+    return [*(Weight(f"{name} bias", layers, sizes[name][1], 1, kind.embedding_size, "biases") for name in with_bias), *sinks]
 
 
 def _norms(kind: Structure, layers: int) -> list[Weight]:
