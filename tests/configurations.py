@@ -39,10 +39,12 @@ CHOICES = {
     **dict.fromkeys(TRAITS, YES_NO),
     "shared_expert_gate": YES_NO,
     "adapters_skip_experts": YES_NO,
-    "router": ("softmax", "softmax-float32", "softmax-scaled", "softmax-grouped", "sigmoid-grouped"),
+    "router": ("softmax", "softmax-float32", "softmax-of-chosen", "softmax-scaled", "softmax-grouped", "sigmoid-grouped"),
     "rotary": ("halves", "pairs", "complex"),
     "mixer": ("none", "short-convolution", "gated-delta-net"),
     "attention_gate": YES_NO,
+    "expert_biases": YES_NO,
+    "attention_sinks": YES_NO,
     "norm": tuple(NORM_VECTORS),
     "activation": ("fused", "gelu-new", "relu", "relu-squared"),
     "objective": ("sft", "dpo", "reward", "grpo", "ppo"),
@@ -73,7 +75,7 @@ TARGETS = ("attention", "all-linear", "q,v", "q,k,v,o,gate", "down", "gate,up", 
 
 # What a decoder without experts has of what only a mixture of them has, and one without latent attention, or with
 # attention in every layer, of that.
-NO_EXPERTS = {"shared_expert_gate": ("false",), "router": ("softmax",), "adapters_skip_experts": ("false",), "rotary": ("halves",), "mixer": ("none",), "attention_gate": ("false",)}
+NO_EXPERTS = {"shared_expert_gate": ("false",), "router": ("softmax",), "adapters_skip_experts": ("false",), "rotary": ("halves",), "mixer": ("none",), "attention_gate": ("false",), "expert_biases": ("false",), "attention_sinks": ("false",)}
 EXPERTS = {"num_experts": (0, 4_096), "experts_per_token": (0, 4_096), "expert_intermediate_size": (0, 1_048_576),
            "shared_expert_intermediate_size": (0, 1_048_576), "dense_layers": (0, 1_023)}
 LATENT = {"q_lora_rank": (0, 1_048_576), "kv_lora_rank": (0, 1_048_576), "qk_nope_head_dim": (0, 2_048), "qk_rope_head_dim": (0, 2_048),
@@ -158,7 +160,7 @@ TRAIT_KEYS = ("query_key_norms", "extra_norms", "query_biases", "fused_projectio
               "fused_gate_up", "activation", "scaled_residual", "residual_dropout", "embedding_dropout", "partial_rotary", "alibi",
               "broadcast_heads", "sliding_window_pattern", "num_experts", "experts_per_token", "expert_intermediate_size",
               "shared_expert_intermediate_size", "shared_expert_gate", "dense_layers", "router", "adapters_skip_experts", *LATENT, "rotary",
-              "mixer", "attention_layers", *MIXER, "attention_gate")
+              "mixer", "attention_layers", *MIXER, "attention_gate", "expert_biases", "attention_sinks")
 FIELD_ORDER = ("accounting", "stack", "unsloth_revision", *OF_RULES, "model", *DIMENSION_KEYS, *TRAIT_KEYS, "objective", "reference", "method", "rank", "adapter_targets", "quantization",
                "kbit_preparation", "base_precision", "lora_dropout", "gpu", "budget", "budget_unit", "replicas",
                "sharding", "sharded_over", "offload", "other_processes",
@@ -184,7 +186,7 @@ SMALL_DECODER = {
     "model": "custom", "hidden_size": "64", "num_layers": "3", "num_attention_heads": "6", "num_kv_heads": "2",
     "head_dim": "12", "intermediate_size": "200", "vocab_size": "1000", "tied_embeddings": "false",
     **dict.fromkeys(TRAITS, "false"), **KINDS, **dict.fromkeys((*COUNTS, *EXPERTS, *LATENT, *MIXER), "0"), "shared_expert_gate": "false", "router": "softmax", "adapters_skip_experts": "false",
-    "rotary": "halves", "mixer": "none", "attention_layers": "none", "attention_gate": "false",
+    "rotary": "halves", "mixer": "none", "attention_layers": "none", "attention_gate": "false", "expert_biases": "false", "attention_sinks": "false",
 }
 CUSTOM = {**PLANNING, **SMALL_DECODER, "gpu": "custom", "budget": "20", "budget_unit": "gib"}
 CUSTOM_STEP = {**CUSTOM, "accounting": "step", "trainable_precision": "stack"}

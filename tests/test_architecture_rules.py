@@ -32,7 +32,7 @@ RUNGS = (
     {"accountings.step.kernels", "accountings.step.host", "accountings.step.unsloth_rows"},
     {"accountings.step.operations", "accountings.step.layers"},
     {"accountings.step.fused_adapters", "accountings.step.confidence"},
-    {"accountings.step.experts", "accountings.step.latent", "accountings.step.short_convolution"},
+    {"accountings.step.experts", "accountings.step.latent", "accountings.step.short_convolution", "accountings.step.sinks"},
     {"accountings.step.delta_net"},
     {"accountings.step.layer", "accountings.step.scores"},
     {"accountings.step.litgpt", "accountings.step.torchtune"},

@@ -10,7 +10,7 @@ from vramplan import estimate
 from vramplan.accountings.step.build import structure
 from vramplan.accountings.step.layers import rows_of_layers
 from vramplan.accountings.step.walks import layer_walks
-from vramplan.errors import NotExpressible
+from vramplan.errors import NotExpressible, SettingsError
 from vramplan.settings import parse
 
 # CUSTOM has 3 layers, hidden size 64, heads 6 and 2 of 12, MLP 200, vocabulary 1,000. Here: 8 experts of 40, two for each token.
@@ -85,6 +85,57 @@ def test_adapters_may_be_on_shared_experts_and_dense_layers_instead():
     shape = {"shared_expert_intermediate_size": "24", "dense_layers": "1", "adapters_skip_experts": "true"}
     with_them, without = (of(method="lora", rank="4", adapter_targets=each, **shape).parameters.trainable for each in ("all-linear", "attention"))
     assert with_them - without == 3 * 4 * (2 * (H + 24) + (H + 200))
+
+
+SINKS = {"attention_sinks": "true", "expert_biases": "true", "router": "softmax-of-chosen", "adapters_skip_experts": "true"}
+
+
+def test_experts_and_their_router_may_have_biases_and_attention_a_sink_for_each_head():
+    added = of(method="full", **SINKS).parameters.total - of(method="full").parameters.total
+    assert added == L * (E * (2 * M + H) + E + 6)
+
+
+def test_a_clamped_gate_is_kept_step_by_step():
+    """In 16 bits: what came in, gate and up, clamped gate, its sigmoid, the activated gate, up and one, the product, what came out."""
+    one_more = saved(method="full", experts_per_token="3", **SINKS)[1] - saved(method="full", **SINKS)[1]
+    indices = 5 * 8  # chosen expert, place, order, expert, place of the output: int64
+    weights = 2 + 2  # as chosen, and in order
+    assert one_more == 2 * (H + 2 * M + 5 * M + H) + indices + weights
+
+
+def test_attention_with_sinks_keeps_its_weights_alone_for_every_pair_of_tokens_whatever_kernel_is_named():
+    for kernel in ("efficient", "eager"):
+        run = structure(parse({**MIXTURE, "method": "full", "attention_kernel": kernel, **SINKS}))
+        assert layer_walks(rows_of_layers(run)[-1][0]).saved[2] == 6 * 2  # six heads, 16 bits
+
+
+def test_a_layer_runs_again_while_the_gradient_of_every_routed_token_waits():
+    """Nothing is saved after the experts' output is in order: adding it up has gone backward by then."""
+    for k in ("1", "4"):
+        run = structure(parse({**MIXTURE, "method": "full", "checkpointing": "full", "experts_per_token": k, **SINKS}))
+        assert layer_walks(rows_of_layers(run)[-1][0]).waiting[1] == int(k) * H * 2
+
+
+def test_all_linear_leaves_out_experts_that_peft_finds_no_maps_in():
+    every, attention = (of(method="lora", adapter_targets=each, **SINKS) for each in ("all-linear", "attention"))
+    assert (every.parameters.trainable, every.peak_bytes) == (attention.parameters.trainable, attention.peak_bytes)
+
+
+@pytest.mark.parametrize(
+    ("field", "changes"),
+    [("adapter_targets", {"method": "lora", "adapter_targets": "gate,up,down"}), ("half_precision", {"half_precision": "fp16"}),
+     ("layer_kernels", {"layer_kernels": "liger"}), ("stack", {"stack": "trainer-4.54"})])
+def test_what_is_not_counted_with_sinks_is_said_in_a_sentence(field, changes):
+    with pytest.raises(NotExpressible) as caught:
+        of(**{**SINKS, **changes})
+    assert caught.value.field == field and str(caught.value).count(".") >= 1
+
+
+@pytest.mark.parametrize("name", ["attention_sinks", "expert_biases"])
+def test_sinks_and_biases_of_experts_go_with_experts(name):
+    with pytest.raises(SettingsError) as caught:
+        dense(**{name: "true"})
+    assert [error.field for error in caught.value.errors] == [name]
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ def recorded_rows():
 SHAPES = tomllib.loads((Path(__file__).parent / "traced/shapes.toml").read_text(encoding="utf-8"))
 OTHER_KINDS = [name for name, shape in SHAPES.items() if "traits" in shape]
 MEDIAN_BAR, NINETIETH_BAR, UNDER_BAR = 0.005, 0.02, -0.03  # shares of the traced peak
+SINKS_MEDIAN_BAR, SINKS_WORST_BAR = 0.0001, 0.001
 LATENT_MEDIAN_BAR, LATENT_WORST_BAR = 0.0005, 0.004
 NOTICED = 1e-5  # change of a peak, as a share, that counts as noticed
 NOTICED_MOMENT = 0.001  # share of a single moment
@@ -94,6 +95,11 @@ def test_every_other_kind_of_decoder_is_within_the_bars_by_itself(name):
 def test_latent_attention_is_within_narrower_bars(name):
     mine = [abs(error) for run, error in zip(RUNS, ERRORS, strict=True) if run.id.startswith(f"{name}_")]
     assert len(mine) >= 10 and median(mine) <= LATENT_MEDIAN_BAR and max(mine) <= LATENT_WORST_BAR
+
+
+def test_attention_with_sinks_is_within_narrower_bars():
+    mine = [abs(error) for run, error in zip(RUNS, ERRORS, strict=True) if run.settings.architecture.attention_sinks]
+    assert len(mine) >= 20 and median(mine) <= SINKS_MEDIAN_BAR and max(mine) <= SINKS_WORST_BAR
 
 
 def test_every_trace_can_be_counted():

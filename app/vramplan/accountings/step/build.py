@@ -441,6 +441,10 @@ def _experts_must_be_countable(settings: Settings, chosen: Policy) -> None:
         raise NotExpressible("objective", "DPO and reward models are not counted for models with experts; choose next-token training.")
     if settings.divides_states:
         raise NotExpressible("sharding", f"Experts are not counted where GPUs divide the states, as {_label('sharding', settings.sharding)} does; choose DDP, or none.")
+    if settings.architecture.attention_sinks and settings.half_precision == "fp16":
+        raise NotExpressible("half_precision", "A model with attention sinks keeps its norms in FP32 when it is loaded in FP16, which is not counted; choose BF16.")
+    if settings.architecture.attention_sinks and {chosen.norm_kernel, chosen.mlp_kernel} != {TRANSFORMERS}:
+        raise NotExpressible("layer_kernels", "Liger’s kernels are not counted with attention sinks; choose the model’s own layers.")
     if chosen.mlp_kernel != "transformers":
         raise NotExpressible("layer_kernels", "Liger’s kernels for experts are not counted; choose the model’s own layers.")
     if settings.quantization in NO_EXPERTS_IN and settings.method == "qlora":
@@ -489,6 +493,8 @@ def _targets(settings: Settings) -> tuple[frozenset[str], frozenset[str]]:
     shape = settings.architecture
     if shape.mixer == DELTA_NET and "in" in targets:
         targets |= frozenset(DELTA_MAPS)
+    if shape.adapters_skip_experts and not shape.shared_expert_intermediate_size and not shape.dense_layers:
+        return _beside_experts(targets), frozenset()
     if not shape.num_experts or shape.adapters_skip_experts or targets.isdisjoint(MLP):
         return targets, frozenset()
     if targets & GATE_AND_UP and not GATE_AND_UP <= targets:
@@ -497,6 +503,16 @@ def _targets(settings: Settings) -> tuple[frozenset[str], frozenset[str]]:
         raise NotExpressible("lora_dropout", "PEFT refuses dropout on adapters of experts; choose 0, or leave gate, up and down out of the targets.")
     names = {"gate and up": GATE_AND_UP, "down": frozenset(("down",))}
     return targets - MLP, frozenset(name for name, parts in names.items() if parts <= targets)
+
+
+def _beside_experts(targets: frozenset[str]) -> frozenset[str]:
+    """Targets in a model whose only MLPs are experts that PEFT finds no maps in: those names are passed over.
+
+    Source: peft 0.21.2, tuners/tuners_utils.py, inject_adapter: names that match nothing are an error only where none does.
+    """
+    if targets and targets <= MLP:
+        raise NotExpressible("adapter_targets", "PEFT finds no maps of this model’s experts, which are parameters, and target_parameters is not counted; name maps of attention.")
+    return targets - MLP
 
 
 def _attention(settings: Settings, shape: Architecture, chosen: Policy) -> str:

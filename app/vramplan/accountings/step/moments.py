@@ -161,7 +161,8 @@ class Step:
         """Token ids, labels and what else comes with them, and rotary positions."""
         run = self.run
         width, size = run.shape.qk_rope_head_dim or run.shape.head_dim, SINGLE if run.shape.rotary == "complex" else residual_size(run)
-        return 0, TOKEN_INPUT_BYTES + (COMPLETION_BYTES if run.reference else 0), 0, 2 * width * size, 0
+        turned = width if run.shape.attention_sinks else 2 * width  # cos and sin; where halves are turned by themselves, of half a head
+        return 0, TOKEN_INPUT_BYTES + (COMPLETION_BYTES if run.reference else 0), 0, turned * size, 0
 
     def _rows(self) -> list[Row]:
         """The layers of the model, those of one kind that follow each other together."""
@@ -438,8 +439,7 @@ class Step:
         adding = accumulating or self.shares.reduced_at_once
         found = [(beside, layer.adding if adding else layer.backward, name)]
         if self.run.checkpointing:
-            scaled = "down" in self.run.targets and not self.run.reentrant
-            waiting = (("waiting_gradient", plus(times(2 if scaled else 1, self.output), layer.waiting)),)
+            waiting = (("waiting_gradient", plus(self.output, layer.waiting)),)
             found.append((waiting, layer.recomputation, "layer recomputation"))
         return found
 
@@ -568,12 +568,12 @@ def _named(moment: str, accumulating: bool) -> str:
 
 def _masks(run: Structure) -> Amount:
     """Attention masks: 16-bit ones (B, 1, S, S) where scores are written out, two where some layers have a window and others do
-    not; else a bool one (S, S) for layers with a window. They are there while the layers run, and stay where these run again.
+    not, however short the rows are; else a bool one (S, S) for layers with a window. They are there while the layers run, and stay where these run again.
 
     Source: transformers 5.24.0, masking_utils.py, eager_mask and sdpa_mask, without padding.
     """
     if run.attention == "eager":
-        return 0, 0, HALF * (2 if run.masked and run.shape.sliding_window_pattern else 1), 0, 0
+        return 0, 0, HALF * (2 if run.shape.sliding_window_pattern else 1), 0, 0
     return 0, 0, 0, 0, MASK_SIZE if run.masked else 0
 
 

@@ -16,7 +16,7 @@ Source: torch 2.13.0, ATen/native/cuda/SoftMax.cu, softmax_backward_cuda_out."""
 
 def attention_with_sinks(tape: Tape, run: Structure, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """What attention makes of its heads. The scores (B, n, S, S) have one column more from where the sinks are beside them, of which the
-    largest is taken away before the softmax, in the wider type of the two.
+    largest is taken away before the softmax, in the wider type of the two. A variable of the layer keeps the weights until its MLP is done.
 
     Source: transformers 5.24.0, models/gpt_oss/modeling_gpt_oss.py, eager_attention_forward; torch 2.13.0, ATen/autocast_mode.h,
     AT_FORALL_PROMOTE (cat); csrc/autograd/FunctionsManual.cpp, value_selecting_reduction_backward.
@@ -31,7 +31,9 @@ def attention_with_sinks(tape: Tape, run: Structure, query: Tensor, key: Tensor,
     tape.add("mask", (scale(tape, scores, "scaled scores"),), masked, shares=True)
     weights, lowered = _weights(tape, run, masked)
     seen = tape.add("slice", (weights,), Tensor("attention weights of tokens", heads, weights.itemsize, PAIRS, base=weights), view=True, reads=(masked,))
-    seen = cast(tape, cast(tape, seen, value_size, "attention weights"), score_size, "16-bit attention weights")
+    seen = cast(tape, seen, value_size, "attention weights in the type of the values")
+    (seen.base or seen).held = True
+    seen = cast(tape, seen, score_size, "16-bit attention weights")
     value = cast(tape, value, score_size, "16-bit values")
     output = Tensor("attention output", run.shape.attended_width, score_size)
     tape.add("weighted values", (seen, value), output, saves=(seen, value))

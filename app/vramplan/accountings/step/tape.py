@@ -22,6 +22,10 @@ Amount = tuple[int, int, int, int, int]
 
 NOTHING: Amount = (0, 0, 0, 0, 0)
 
+NEED_NOTHING = frozenset(("add", "cast", "scale", "sum over experts"))
+"""Operations whose backward asks a checkpoint for nothing, not even for a weight. Source: torch 2.13.0, AddBackward0, ToCopyBackward0,
+MulBackward0 with a scalar, SumBackward1; utils/checkpoint.py, _checkpoint_hook.unpack_hook."""
+
 
 class Tensor:
     """One tensor: what it is, how it grows, its elements per unit of growth and their size in bytes.
@@ -185,13 +189,22 @@ class Tape:
         return self._run(True, None)[:last]
 
     def before_recomputation(self) -> Amount:
-        """The gradient that waits while a checkpointed layer runs again, where the last operation that saves anything escapes it: its
-        backward asks the checkpoint for nothing, so it runs first."""
-        last = next((operation for operation in reversed(self.operations) if operation.saves or operation.forward_scratch), None)
+        """The gradients that wait beside that of the output while a checkpointed layer runs again: it does when the first operation goes
+        backward that has saved anything, be it a weight, so those after it have by then; also one that escapes checkpointing."""
+        output = Gradient(self.operations[-1].outputs[0])
+        waiting = dict.fromkeys(self.operations[-1].outputs, output)
+        for operation in reversed(self.operations):
+            if operation.name not in NEED_NOTHING and not operation.escapes:
+                break
+            came = [waiting.pop(tensor) for tensor in operation.outputs if tensor in waiting]
+            for tensor in operation.inputs if came else ():
+                same = operation.shares and tensor.itemsize == operation.outputs[0].itemsize
+                waiting[tensor] = came[0] if same else Gradient(tensor)
+            if operation.escapes:
+                break
         total = [*NOTHING]
-        if last and last.escapes:
-            for tensor in last.inputs:
-                total[tensor.growth] += tensor.bytes
+        for gradient in {id(each): each for each in waiting.values() if each is not output}.values():
+            total[gradient.growth] += gradient.bytes
         return tuple(total)
 
     def backward(self) -> list[tuple[Amount, int]]:
