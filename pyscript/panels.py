@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vramplan import accounts, beside, chart, chronicle, gpus, needs, report, scene, studio, timechart, words
+from vramplan import accounts, beside, chart, chronicle, fitmap, gpus, mapchart, needs, report, scene, studio, timechart, words
 from vramplan.chart import WIDE, Chart, Frame
 from vramplan.compare import compare, counted_or_why
 from vramplan.curve import batch_curve, curve
@@ -21,6 +21,7 @@ from pyscript.views import accounts as accounts_view
 from pyscript.views import beside as beside_view
 from pyscript.views import components as components_view
 from pyscript.views import curve as curve_view
+from pyscript.views import fitmap as fitmap_view
 from pyscript.views import fits as fits_view
 from pyscript.views import gpus as gpus_view
 from pyscript.views import hardware as hardware_view
@@ -254,6 +255,24 @@ def rules_of_thumb() -> Element:
 def links_between_gpus() -> list[Element]:
     """What GPUs have between them."""
     return hardware_view.links(needs.link_rows(), needs.LINKS_SENTENCE)
+
+
+def opening_map(estimate: Estimate) -> tuple[Element, Element]:
+    """The map of what fits around a run, and its table, made at once."""
+    drawn = mapchart.layout(fitmap.fit_map(estimate.settings))
+    return fit_map(drawn, estimate.settings, drawn.made.current), fit_map_table(drawn)
+
+
+def fit_map(drawn: mapchart.MapChart, settings: Settings, at: tuple[int, int], *, live: bool = False) -> Element:
+    """The map of what fits, read at one cell, which leads to `settings` with that batch."""
+    cell = drawn.cell(*at)
+    query = to_query(settings.varied(micro_batch=cell.micro_batch, sequence_length=cell.sequence_length))
+    return fitmap_view.fit_map(drawn, at, report.map_reading(cell), report.map_sentence(drawn.made), query, report.map_legend(drawn), live=live)
+
+
+def fit_map_table(drawn: mapchart.MapChart) -> Element:
+    """The longest sequence that fits with every micro-batch."""
+    return fitmap_view.longest_table(report.map_rows(drawn.made))
 
 
 def gpu_curve(estimate: Estimate) -> GpuCurve | None:

@@ -12,6 +12,7 @@ from vramplan.settings import Settings
 from pyscript import panels
 from pyscript.dom import Region
 from pyscript.events import Later, listen
+from pyscript.fitmap import FitMapSide
 from pyscript.seldom import Seldom
 from pyscript.timeline import TimelineSide
 from pyscript.tree import Element
@@ -41,7 +42,7 @@ class ResultsSide:
     """Shows an estimate: the answer at once, everything around it as soon as the answer is on the screen."""
 
     def __init__(self):
-        self.timeline = TimelineSide()
+        self.timeline, self._map = TimelineSide(), FitMapSide()
         self._seldom = [Seldom(name, make) for name, make in panels.SELDOM.items()]
         self._regions = {name: Region(name) for name in REGIONS}
         self._optional = {name: document.getElementById(f"{name}-part") for name in OPTIONAL}
@@ -97,7 +98,7 @@ class ResultsSide:
 
     def _forget(self) -> None:
         """What is worked out where it is seen has nothing to show yet."""
-        for part in (self.timeline, *self._seldom):
+        for part in (self.timeline, self._map, *self._seldom):
             part.forget()
 
     def paint_panels(self) -> None:
@@ -125,6 +126,7 @@ class ResultsSide:
             formulas.show(estimate)
         if len(estimate.moments) > 1:
             self.timeline.show(estimate, narrow=self._phone.matches)
+        self._map.show(estimate, narrow=self._phone.matches)
 
     def _paint_gpus(self, estimate: Estimate) -> None:
         """Paint the peak against the number of GPUs and its table, or hide both."""

@@ -28,7 +28,7 @@ STEP = CORE / "accountings" / "step"
 MODELS = tomllib.loads((CORE / "data" / "models.toml").read_text(encoding="utf-8"))
 STEP_FILES = sources(STEP)
 COUNTING_FILES = [*FORMULA_FILES, *STEP_FILES, *sources(CORE / "accountings" / "unsloth"), *sources(CORE / "accountings" / "rules"), CORE / "parameters.py"]
-ENTRIES = {"estimate", "frames", "peak_bytes", "fits", "choices"}  # what every accounting offers; these take Settings
+ENTRIES = {"estimate", "frames", "at_batches", "peak_bytes", "fits", "choices"}  # what every accounting offers; these take Settings
 NAMELESS = (0, 1, 2)
 
 

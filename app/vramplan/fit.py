@@ -113,12 +113,12 @@ def alternatives(current: Estimate) -> tuple[Alternative, ...]:
 def largest_micro_batch(settings: Settings) -> Limit:
     """The largest micro-batch that fits at this sequence length."""
     cap = BY_NAME["micro_batch"].kind.maximum
-    return _largest(cap, lambda value: fits(settings.varied(micro_batch=value)))
+    return largest(cap, lambda value: fits(settings.varied(micro_batch=value)))
 
 
 def longest_sequence(settings: Settings) -> Limit:
     """The longest sequence that fits at this micro-batch."""
-    return _largest(
+    return largest(
         settings.max_sequence_length, lambda value: fits(settings.varied(sequence_length=value))
     )
 
@@ -182,7 +182,7 @@ def _on_more_gpus(settings: Settings) -> list[dict[str, Value]]:
     return [{"sharded_over": doubled}, {"offload": offload}]
 
 
-def _largest(cap: int, holds: Callable[[int], bool]) -> Limit:
+def largest(cap: int, holds: Callable[[int], bool]) -> Limit:
     """The largest value from 1 to cap for which `holds`, by bisection; `holds` must not come back once it is lost."""
     if not holds(1):
         return Limit(None, False)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vramplan import words
+from vramplan import mapchart, words
 from vramplan.accountings import estimate as estimate_of
 from vramplan.catalogue import cards, gpu_classes
 from vramplan.checks import Value
@@ -10,8 +10,9 @@ from vramplan.compare import compare, compared
 from vramplan.curve import Point
 from vramplan.fields import BY_NAME, MAX_SHARDED_OVER
 from vramplan.fit import Fit, Limit
+from vramplan.fitmap import Cell, FitMap
 from vramplan.gpus import GpuCurve, divided
-from vramplan.ledger import NO, UNLIKELY, YES, Estimate
+from vramplan.ledger import LIKELY, NO, UNLIKELY, YES, Estimate
 from vramplan.link import to_query
 from vramplan.settings import Settings
 from vramplan.units import count_text, counted, gib_text, plain_decimal, short_count_text
@@ -488,6 +489,71 @@ def reading(estimate: Estimate, point: Point) -> str:
     """One point of the curve, read aloud."""
     verdict = words.verdict_text(verdict_at(estimate, point)).lower()
     return f"{counted(point.sequence_length, 'token')}: {gib_text(point.peak_bytes)} GiB, {verdict}"
+
+
+@dataclass(frozen=True)
+class LongestRow:
+    """One micro-batch: the longest sequence that fits with it, its peak and headroom in GiB, and the link that opens that run."""
+
+    micro_batch: str
+    tokens: str
+    peak: str
+    headroom: str
+    query: str
+    current: bool
+
+
+MAP_BANDS = {
+    mapchart.AMPLE: "half free or more",
+    mapchart.EASY: "a quarter free or more",
+    mapchart.CLOSE: "fits, with less free",
+    LIKELY: "likely fits",
+    UNLIKELY: "unlikely to fit",
+    mapchart.OVER: "up to twice too large",
+    mapchart.FAR: "larger still",
+}
+"""What each band of the map means, from the most headroom to the least."""
+
+
+def map_sentence(made: FitMap) -> str:
+    """What the map holds, and how far one comes in it."""
+    cells = [cell for row in made.cells for cell in row]
+    fitting = sum(cell.fits for cell in cells)
+    return f"{count_text(len(cells))} runs, each counted by itself; {count_text(fitting) if fitting else 'none'} of them fit{'s' if fitting == 1 else ''}."
+
+
+def map_legend(drawn: mapchart.MapChart) -> tuple[tuple[str, str], ...]:
+    """The bands there are, with what they mean."""
+    there = {band.name for band in drawn.bands}
+    return tuple((name, label) for name, label in MAP_BANDS.items() if name in there)
+
+
+def batch_text(cell: Cell) -> str:
+    """The batch of one cell."""
+    return f"Micro-batch {count_text(cell.micro_batch)}, {counted(cell.sequence_length, 'token')}"
+
+
+def map_reading(cell: Cell) -> str:
+    """One cell of the map, read aloud."""
+    room = words.amount_text(abs(cell.headroom_bytes))
+    left = f"{room} of headroom" if cell.headroom_bytes > 0 else f"{room} too much" if cell.headroom_bytes else "no headroom"
+    return f"{batch_text(cell)}: {gib_text(cell.peak_bytes)} GiB, {left}, {words.verdict_text(cell.verdict).lower()}"
+
+
+def map_rows(made: FitMap) -> tuple[LongestRow, ...]:
+    """The longest sequence that fits, for every micro-batch that is a power of two."""
+    settings = made.settings
+    return tuple(
+        LongestRow(
+            micro_batch=count_text(micro_batch),
+            tokens=f"{count_text(limit.value)}{'+' if limit.at_cap else ''}" if limit.value else "None",
+            peak=gib_text(cell.peak_bytes) if cell else "",
+            headroom=gib_text(cell.headroom_bytes, signed=True) if cell else "",
+            query=to_query(settings.varied(micro_batch=micro_batch, sequence_length=limit.value)) if limit.value else "",
+            current=micro_batch == settings.micro_batch,
+        )
+        for micro_batch, limit, cell in made.longest
+    )
 
 
 def labels_text(names: tuple[str, ...]) -> str:

@@ -74,6 +74,7 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "links-between-gpus": panels.links_between_gpus(),
         "curve": panels.curve_drawing(shown, shown.chart.current_index),
         "curve-table": panels.curve_table(shown),
+        **dict(zip(("map", "map-table"), panels.opening_map(opening), strict=True)),
         **dict.fromkeys(("gpus", "gpus-table", "host"), ()),  # the opening run fits, on one GPU
         "assumptions": panels.assumptions(opening),
         "others": panels.others(opening),

@@ -387,6 +387,22 @@ class Calculator:
     # The step over time
 
     @property
+    def map(self):
+        """What fits, by micro-batch and sequence length."""
+        return self.region("What fits, by micro-batch and sequence length")
+
+    @property
+    def map_link(self):
+        """The drawing of it, which opens the run that is read."""
+        return self.map.get_by_role("link", name=re.compile("^Open Micro-batch"))
+
+    def expect_map_at(self, drawn, row, column):
+        """The map is read at this cell, which its link names."""
+        reading = report.map_reading(drawn.cell(row, column))
+        expect(self.map).to_contain_text(reading)
+        expect(self.map_link).to_have_accessible_name(f"Open {reading}")
+
+    @property
     def step(self):
         """The part with the timeline, in sight, for it is worked out only there."""
         part = self.region("The step, moment by moment")

@@ -5,6 +5,7 @@ L num_layers, n num_attention_heads, r rank, V vocab_size. Each function returns
 term up to a whole byte once.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from vramplan.architecture import (
@@ -33,7 +34,7 @@ from vramplan.constants import (
 from vramplan.errors import NotExpressible
 from vramplan.fields import label_of
 from vramplan.kinds import DIVIDING
-from vramplan.ledger import Estimate, Frame, Moment, Parameters, Term
+from vramplan.ledger import Estimate, Frame, Moment, Parameters, Term, verdict
 from vramplan.policy import policy
 from vramplan.settings import Settings
 from vramplan.targets import ALL_LINEAR, NAMED
@@ -200,12 +201,8 @@ def estimate(settings: Settings) -> Estimate:
     known |= _counts(known, settings)
     layer, saved, active, inner = _activations(known, settings)
     known |= {"a": layer, "X_base": saved + active, "X_r": inner}
-    amounts = _model_state(known, settings)
+    amounts = _model_state(known, settings) | _with_tokens(known, saved, active, inner)
     amounts |= {
-        "saved_activations": known["alpha"] * saved,
-        "active_layer": known["alpha"] * active,
-        "adapter_activations": known["alpha"] * inner,
-        "logits": logits_bytes(micro_batch=known["B"], sequence_length=known["S"], vocab_size=known["V"]),
         "dequantization": dequantization_bytes(**_widths(known), quantized=settings.method == "qlora"),
         "fixed_allowance": FIXED_ALLOWANCE_BYTES,
         "extra_allowance": extra_allowance_bytes(gib=known["E"]),
@@ -213,6 +210,35 @@ def estimate(settings: Settings) -> Estimate:
     terms = tuple(Term(name, whole_bytes_up(amounts[name])) for name in TERMS)
     parameters = Parameters(known["P"], known["P_t"])
     return Estimate("planning", settings, parameters, (Moment(EVERYTHING_AT_ONCE, terms),), known | _sums(amounts))
+
+
+def _with_tokens(known: Quantities, saved: int, active: int, inner: int) -> Quantities:
+    """The terms that a batch decides."""
+    return {
+        "saved_activations": known["alpha"] * saved,
+        "active_layer": known["alpha"] * active,
+        "adapter_activations": known["alpha"] * inner,
+        "logits": logits_bytes(micro_batch=known["B"], sequence_length=known["S"], vocab_size=known["V"]),
+    }
+
+
+def at_batches(settings: Settings) -> Callable[[int, int], tuple[int, str]]:
+    """The sum of all terms and the verdict as a function of micro-batch and sequence length. Raises NotExpressible."""
+    counted = estimate(settings)
+    known = dict(counted.quantities)
+
+    def with_tokens(micro_batch: int, length: int) -> int:
+        at = known | {"B": micro_batch, "S": length}
+        return sum(map(whole_bytes_up, _with_tokens(at, *_activations(at, settings)[1:]).values()))
+
+    usable = counted.usable_bytes
+    others = counted.peak_bytes - with_tokens(settings.micro_batch, settings.sequence_length)
+
+    def at(micro_batch: int, length: int) -> tuple[int, str]:
+        peak = others + with_tokens(micro_batch, length)
+        return peak, verdict(usable=usable, budget=usable, peak=peak, process=None)
+
+    return at
 
 
 def frames(settings: Settings, *, most_layers: int) -> tuple[Frame, ...]:

@@ -4,7 +4,7 @@ import numpy
 
 from vramplan.accountings.step.batches import Batches
 from vramplan.accountings.step.surfaces import Surface
-from vramplan.ledger import HUNDRED_PERCENT, LIKELY, NO, UNLIKELY, VERDICTS, YES, sure_percent
+from vramplan.ledger import HUNDRED_PERCENT, LIKELY, NO, UNLIKELY, VERDICTS, YES
 
 PART = 1 << 15
 """Batches that are worked on together: few enough for their numbers to stay in a core's cache."""
@@ -51,13 +51,13 @@ def _over(surface: Surface, run: Batches, micro_batches: numpy.ndarray, lengths:
     """Peaks and verdicts over one surface; in Python's own whole numbers where 64 bits could overflow."""
     batch = run.tokens(micro_batches, lengths), lengths, rows
     largest = surface.bound(*(int(each.max()) for each in batch))
-    if LARGEST_PERCENT * max(largest, run.settings.budget_bytes) > LARGEST_WHOLE:
+    if LARGEST_PERCENT * max(largest, run.budget) > LARGEST_WHOLE:
         batch = tuple(each.astype(object) for each in batch)
     peaks = surface.peak(*batch)
-    sure = HUNDRED_PERCENT * peaks <= sure_percent(divided=run.settings.divides_states) * run.usable
+    sure = HUNDRED_PERCENT * peaks <= run.sure_percent * run.usable
     verdicts = numpy.where(sure, PLACE[YES], PLACE[NO])
     between = numpy.flatnonzero((peaks <= run.usable) & ~sure)
     if len(between):
         process = surface.process(peaks[between], *(each[between] for each in batch), context=run.settings.context_bytes)
-        verdicts[between] = numpy.where(process.middle <= run.settings.budget_bytes, PLACE[LIKELY], PLACE[UNLIKELY])
+        verdicts[between] = numpy.where(process.middle <= run.budget, PLACE[LIKELY], PLACE[UNLIKELY])
     return peaks, numpy.where(peaks > run.usable, PLACE[NO], verdicts).astype(numpy.int8)

@@ -4,7 +4,7 @@ peak is a surface.
 
 from vramplan.accountings.step.build import LossChunks, structure, switches
 from vramplan.accountings.step.surfaces import Surface, surface_of
-from vramplan.ledger import verdict
+from vramplan.ledger import HUNDRED_PERCENT, sure_percent, verdict
 from vramplan.settings import Settings
 
 Region = tuple[bool, bool, bool, bool, int, int, int]
@@ -16,20 +16,21 @@ class Batches:
 
     def __init__(self, settings: Settings):
         self.settings = settings
-        self.usable = settings.budget_bytes - settings.context_bytes
+        self.budget, self.divided = settings.budget_bytes, settings.divides_states
+        self.usable, self.sure_percent = self.budget - settings.context_bytes, sure_percent(divided=self.divided)
         self.chunks, self._turns = LossChunks(structure(settings), settings), switches(settings)
         self._rows = settings.rows // settings.micro_batch
         self._surfaces: dict[Region, Surface] = {}
 
     def at(self, micro_batch: int, length: int) -> tuple[int, str]:
         """The peak in bytes and the verdict of one batch."""
-        settings = self.settings
         rows, columns = self.chunks.of(micro_batch, length)
         surface = self.surface((*self.turned(micro_batch, length), columns), micro_batch, length)
         batch = self.tokens(micro_batch, length), length, rows
-        peak = surface.peak(*batch)
-        process = surface.process(peak, *batch, context=settings.context_bytes)
-        return peak, verdict(usable=self.usable, budget=settings.budget_bytes, peak=peak, process=process, divided=settings.divides_states)
+        peak, process = surface.peak(*batch), None
+        if peak <= self.usable and HUNDRED_PERCENT * peak > self.sure_percent * self.usable:
+            process = surface.process(peak, *batch, context=self.settings.context_bytes)
+        return peak, verdict(usable=self.usable, budget=self.budget, peak=peak, process=process, divided=self.divided)
 
     def tokens(self, micro_batch: int, length: int) -> int:
         """Tokens that go through the model together; of arrays as well."""

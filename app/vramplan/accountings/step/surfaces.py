@@ -1,5 +1,6 @@
 """The peak of one structure for every batch: the largest of a few polynomials, of whole numbers or of arrays of them alike."""
 
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache, reduce
 
@@ -7,6 +8,7 @@ from vramplan.accountings.step.bands import process_band, reserved_band
 from vramplan.accountings.step.moments import LAST, LOSS, REFERENCE, STEP, Step, evaluate, step_of
 from vramplan.accountings.step.structure import Structure
 from vramplan.accountings.step.tape import FIXED
+from vramplan.accountings.step.walks import head_walks, reference_walks
 from vramplan.accountings.step.whole import least, most
 from vramplan.ledger import Band
 
@@ -33,7 +35,7 @@ class Surface:
         self.run = run
         if run.loss_rows:
             step = step_of(replace(run, loss_rows=0))
-            amounts = _amounts(step, step_of(replace(run, loss_rows=1)))
+            amounts = _amounts(step, _with_one_row(step))
             self.peaks = _undominated([amount for _, amount in amounts])
             by_moment = [_undominated([amount for name, amount in amounts if name == moment]) for moment in (LOSS, LAST)]
         else:
@@ -56,6 +58,15 @@ class Surface:
             _largest(amounts or [rest], tokens, length, rows) - _bytes(rest, tokens, length, rows) for amounts, rest in self.transients
         ]
         return process_band(reserved=reserved_band(self.run, peak=peak, smaller_transient=least(*smaller)), context=context)
+
+
+def _with_one_row(step: Step) -> Step:
+    """The same step as far as `with_chunks` goes, where chunks of the loss have one row: nothing else of a step knows of rows."""
+    one, run = copy(step), replace(step.run, loss_rows=1)
+    one.head = head_walks(run)
+    one.reference = reference_walks(run) if step.reference else None
+    one.first = _with_one_row(step.first) if step.first else None
+    return one
 
 
 def _amounts(none: Step, one: Step) -> list[tuple[str, Growing]]:
