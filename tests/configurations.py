@@ -39,7 +39,7 @@ CHOICES = {
     **dict.fromkeys(TRAITS, YES_NO),
     "shared_expert_gate": YES_NO,
     "adapters_skip_experts": YES_NO,
-    "router": ("softmax", "softmax-float32", "softmax-of-chosen", "softmax-scaled", "softmax-grouped", "sigmoid-grouped"),
+    "router": ("softmax", "softmax-float32", "softmax-of-chosen", "softmax-of-chosen-float32", "softmax-scaled", "softmax-grouped", "sigmoid-grouped"),
     "rotary": ("halves", "pairs", "complex"),
     "mixer": ("none", "short-convolution", "gated-delta-net"),
     "attention_gate": YES_NO,

@@ -109,6 +109,13 @@ def test_attention_with_sinks_keeps_its_weights_alone_for_every_pair_of_tokens_w
         assert layer_walks(rows_of_layers(run)[-1][0]).saved[2] == 6 * 2  # six heads, 16 bits
 
 
+def test_a_router_may_choose_in_float32_and_give_its_weights_the_type_of_what_came_in():
+    """For one token more each: chosen expert and three numbers for places as before; the softmax of the chosen in float32, and in 16 bits in order."""
+    scores = {router: saved(method="full", experts_per_token="3", router=router)[1] - saved(method="full", router=router)[1]
+              for router in ("softmax-of-chosen", "softmax-of-chosen-float32")}
+    assert scores["softmax-of-chosen-float32"] - scores["softmax-of-chosen"] == 4 - 2
+
+
 def test_a_layer_runs_again_while_the_gradient_of_every_routed_token_waits():
     """Nothing is saved after the experts' output is in order: adding it up has gone backward by then."""
     for k in ("1", "4"):

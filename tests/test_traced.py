@@ -102,6 +102,21 @@ def test_attention_with_sinks_is_within_narrower_bars():
     assert len(mine) >= 20 and median(mine) <= SINKS_MEDIAN_BAR and max(mine) <= SINKS_WORST_BAR
 
 
+FORWARD_BAR = 0.0005  # share of what is there while the layers run forward
+
+
+@pytest.mark.parametrize("model", ["llama-3.2-1b", "mixtral-8x7b", "qwen3-30b-a3b", "gpt-oss-20b", "granite-3.0-1b-a400m"])
+def test_the_forward_pass_holds_what_was_traced_embeddings_that_a_variable_keeps_included(model):
+    workspace, seen = CUBLAS_HANDLES * CUBLAS_WORKSPACE_BYTES, 0
+    runs = {run.id: run for run in RUNS}
+    for row in recorded_rows():
+        if row["model"] == model and row["method"] == "lora" and row["checkpointing"] == "none" and row["load_dtype"] == "bf16":
+            (moment,) = [each for each in estimate(runs[row["id"]].settings).moments if each.name == "forward"]
+            assert abs((moment.bytes - workspace) / int(row["forward"]) - 1) <= FORWARD_BAR, row["id"]
+            seen += 1
+    assert seen >= 2
+
+
 def test_every_trace_can_be_counted():
     assert [run.id for run in RUNS if isinstance(counted_or_why(run.settings), NotExpressible)] == []
 

@@ -139,6 +139,7 @@ ROUTERS = Choice(
         Option("softmax", "Softmax", "as in Qwen3 and OLMoE"),
         Option("softmax-float32", "Softmax, weights in FP32", "as in Mixtral"),
         Option("softmax-of-chosen", "Softmax of the chosen", "as in gpt-oss"),
+        Option("softmax-of-chosen-float32", "Softmax of the chosen, in FP32", "as in Granite MoE"),
         Option("softmax-scaled", "Softmax, scaled", "map in FP32, as in DeepSeek-V2-Lite"),
         Option("softmax-grouped", "Softmax in groups", "map in FP32, as in DeepSeek-V2"),
         Option("sigmoid-grouped", "Sigmoid with a selection bias", "map in FP32, as in DeepSeek-V3"),

@@ -67,7 +67,9 @@ def base_parameters(shape: Architecture) -> int:
         shared_width=shape.shared_expert_intermediate_size,
         shared_gate=shape.shared_expert_gate,
         selection_bias=shape.router == "sigmoid-grouped",
+        biases=shape.expert_biases,
     )
+    dense += shape.num_layers * shape.num_attention_heads if shape.attention_sinks else 0
     return dense + expert_layers(shape) * (experts - one_mlp)
 
 
@@ -98,13 +100,14 @@ def mlp_parameters(*, hidden_size: int, width: int, maps: int) -> int:
     return maps * hidden_size * width
 
 
-def expert_layer_parameters(*, hidden_size: int, maps: int, num_experts: int, expert_width: int, shared_width: int, shared_gate: bool, selection_bias: bool) -> int:
-    """Parameters in place of one MLP: router (E, H) and its bias (E), the maps of E experts, those of the shared ones, and their gate (1, H).
+def expert_layer_parameters(*, hidden_size: int, maps: int, num_experts: int, expert_width: int, shared_width: int, shared_gate: bool, selection_bias: bool, biases: bool) -> int:
+    """Parameters in place of one MLP: router (E, H) and its bias (E), the maps of E experts, those of the shared ones, and their gate (1, H);
+    with biases one for the router (E) and for what each map of an expert gives (M, M, H).
 
     Source: transformers 5.24.0, models/qwen2_moe/modeling_qwen2_moe.py, Qwen2MoeSparseMoeBlock; models/deepseek_v3/modeling_deepseek_v3.py,
-    DeepseekV3TopkRouter.
+    DeepseekV3TopkRouter; models/gpt_oss/modeling_gpt_oss.py, GptOssExperts, GptOssTopKRouter.
     """
-    router = hidden_size + (1 if selection_bias else 0)
+    router = hidden_size + (1 if selection_bias else 0) + (1 + (maps - 1) * expert_width + hidden_size if biases else 0)
     routed = num_experts * (router + mlp_parameters(hidden_size=hidden_size, width=expert_width, maps=maps))
     shared = mlp_parameters(hidden_size=hidden_size, width=shared_width, maps=maps)
     return routed + shared + (hidden_size if shared_gate else 0)

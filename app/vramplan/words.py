@@ -39,7 +39,7 @@ TERM_LABELS = {
     "embedding_gradient": "Gradient of the embedding",
     "dequantization": "Dequantization workspace",
     "staging": "Buffers for offloaded checkpoints",
-    "inputs": "Batch, positions and mask",
+    "inputs": "Batch, embeddings, positions and mask",
     "workspace": "cuBLAS workspace",
     "fixed_allowance": "Fixed allowance",
     "extra_allowance": "Extra allowance",

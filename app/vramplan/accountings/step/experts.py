@@ -14,7 +14,7 @@ def routed_experts(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     """What the experts of a layer make of x together."""
     shape = run.shape
     copies, inner = shape.experts_per_token, shape.expert_intermediate_size
-    weights, logits = _weights_of_chosen(tape, run, x) if shape.router == OF_CHOSEN else (_routing_weights(tape, run, x), ())
+    weights, logits = _weights_of_chosen(tape, run, x) if shape.router in OF_CHOSEN else (_routing_weights(tape, run, x), ())
     places = Tensor("places of the routed tokens", copies, INDEX_SIZE)
     routed = tape.add("route", (x,), Tensor("routed tokens", copies * x.width, x.itemsize), saves=(places,))
     routed = cast(tape, routed, run.embedding_size, "routed tokens for the experts")
@@ -26,7 +26,7 @@ def routed_experts(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     tape.add_views("chunk", both, (gate, up))
     product = multiply(tape, run, activate(tape, run, gate, "experts: activated gate"), up, "experts: gate times up")
     made = _grouped(tape, run, product, "down")
-    held = routed, *(tensor for operation in tape.operations for tensor in operation.outputs if tensor.name.endswith(WITH_ADAPTER))
+    held = *logits, routed, *(tensor for operation in tape.operations for tensor in operation.outputs if tensor.name.endswith(WITH_ADAPTER))
     return _weighted_sum(tape, run, made, weights, x, held)
 
 
@@ -50,21 +50,24 @@ def _routing_weights(tape: Tape, run: Structure, x: Tensor) -> Tensor:
     return _in_order(tape, run, divided if run.shape.router == "softmax-float32" else cast(tape, divided, size, "routing weights"))
 
 
-OF_CHOSEN = "softmax-of-chosen"
-"""A router that chooses first."""
+IN_THEIR_TYPE, IN_SINGLE = OF_CHOSEN = "softmax-of-chosen", "softmax-of-chosen-float32"
+"""Routers that choose first, with scores in the type of what came in, or in float32."""
 
 
 def _weights_of_chosen(tape: Tape, run: Structure, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Weights of the k experts a token goes to: a softmax over those with the largest scores; and all scores, which a variable keeps.
 
-    Source: transformers 5.24.0, models/gpt_oss/modeling_gpt_oss.py, GptOssTopKRouter, GptOssMLP.forward.
+    Source: transformers 5.24.0, models/gpt_oss/modeling_gpt_oss.py, GptOssTopKRouter, GptOssMLP.forward;
+    models/granitemoe/modeling_granitemoe.py, GraniteMoeTopKRouter (in float32, and then in the type that came in).
     """
     experts, chosen = run.shape.num_experts, run.shape.experts_per_token
     logits = linear(tape, run, x, (x.width, experts), "router", weight_size=run.embedding_size, trained=run.trains_base)
+    logits = cast(tape, logits, SINGLE, "router logits in float32") if run.shape.router == IN_SINGLE else logits
     indices = Tensor("chosen experts", chosen, INDEX_SIZE)
     largest = tape.add("topk", (logits,), Tensor("scores of the chosen experts", chosen, logits.itemsize), saves=(indices,))
     weights = Tensor("routing weights", chosen, logits.itemsize)
     tape.add("softmax", (largest,), weights, saves=(weights,), scratch=((TOKENS, weights.bytes),))
+    weights = cast(tape, weights, x.itemsize, "routing weights as what came in") if run.shape.router == IN_SINGLE else weights
     return _in_order(tape, run, weights), (logits,)
 
 

@@ -14,7 +14,7 @@ from vramplan.accountings.step.layer import normed_size, residual_size
 from vramplan.accountings.step.layers import rows_of_layers
 from vramplan.accountings.step.operations import MASK_SIZE, dropout, norm
 from vramplan.accountings.step.shares import shares_of, total
-from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, Structure
+from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TRANSFORMERS, Structure
 from vramplan.accountings.step.tape import FIXED, NOTHING, Alive, Amount, Tape, Tensor
 from vramplan.accountings.step.walks import HeadWalks, LayerWalks, Points, ReferenceWalks, covers, head_walks, layer_walks, reference_of, reference_walks
 from vramplan.constants import CUBLAS_HANDLES, CUBLAS_WORKSPACE_BYTES
@@ -149,6 +149,7 @@ class Step:
         self.autocast_copies = _fixed(state.autocast_bytes(run) if run.checkpointing else 0)
         self.first_saves_less = self._first_layer_saves_less()
         self.of_embedding = self._of_embedding()
+        self.embedded = self._embedded()
         self.outputs_kept = self._outputs_kept()
         self.left_behind = self._left_behind()
         self.looked_at = self._looked_at()
@@ -295,7 +296,8 @@ class Step:
 
     def forward(self, resident, layer: int, *, accumulating: bool) -> list[Instant]:
         """The instants of one layer's forward pass; layers are numbered from 0."""
-        beside = ("inputs", self.masks), ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer))
+        inputs = plus(self.masks, self.embedded if layer else NOTHING)
+        beside = ("inputs", inputs), ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer))
         held, layer_walks = (*resident, *self._lingering(), *beside, *self.at_place("forward")), self.row_of(layer).walks
         untrained = layer < self.first_trained
         points, walk = (layer_walks.without_graph, WITHOUT_GRAPH) if untrained else (layer_walks.forward, "layer forward")
@@ -487,6 +489,20 @@ class Step:
         if shape.embedding_dropout:
             dropout(tape, x, "embedding")
         return [*kept, *tape.saved_tensors()]
+
+    def _embedded(self) -> Amount:
+        """The embeddings, which a variable of the model keeps while its layers run, where the first layer has not kept them anyway.
+
+        Source: transformers 5.24.0, models/llama/modeling_llama.py, LlamaModel.forward (inputs_embeds).
+        """
+        run, shape = self.run, self.run.shape
+        changed = shape.learned_positions or shape.embedding_norm or shape.embedding_dropout
+        if run.checkpointing or run.model_code != TRANSFORMERS or changed:
+            return NOTHING
+        tape = self.rows[0].walks.tape
+        if tape.operations[0].inputs[0] in tape.saved_tensors(input_gradient=run.trains_base or "embed" in run.targets):
+            return NOTHING
+        return _per_token(run.embedding_size * shape.hidden_size)
 
     def _outputs_kept(self) -> tuple[tuple[str, Amount], ...]:
         """Logits that a training loop keeps through its backward pass."""
