@@ -54,9 +54,13 @@ MAX_EXPERTS = 4_096
 """Most experts of one layer."""
 
 MAX_INTERMEDIATE = 1_048_576
-MAX_HEAD_DIM = 4_096
-MAX_LATENT_RANK = 1_048_576
 """Widest MLP or expert."""
+
+MAX_HEAD_DIM = 4_096
+"""Widest head."""
+
+MAX_LATENT_RANK = 1_048_576
+"""Widest tensor that queries, or keys and values, come out of under latent attention."""
 
 MAX_TAPS = 64
 """Most tokens that a convolution in place of attention looks at."""
