@@ -85,7 +85,10 @@ def _printed(text: str) -> tuple[Card, ...]:
         names = [cell.partition("[")[0].strip().lower() for cell in lines.pop(0)]
     if "index" not in names or "memory.free" not in names:
         raise CardsError("free", f"{FREE} must have the columns index and memory.free; got “{_shown(', '.join(names))}”. {HOW}")
-    return tuple(_card(dict(zip(names, cells, strict=False)), cells) for cells in lines)
+    for cells in lines:
+        if len(cells) != len(names):
+            raise CardsError("free", f"{FREE} must have the columns {', '.join(names)} for each card; got “{_shown(', '.join(cells))}”. {HOW}")
+    return tuple(_card(dict(zip(names, cells, strict=True)), cells) for cells in lines)
 
 
 def _card(found: dict[str, str], cells: list[str]) -> Card:

@@ -52,7 +52,8 @@ def answer_text(placement: Placement) -> str:
     chosen, needed = placement.chosen, gib_text(placement.needed_bytes)
     cards = _cards_text(chosen.cards)
     if not placement.fits:
-        only = "these cards" if placement.named else "all cards together" if len(chosen.cards) > 1 else "the only card"
+        several = len(chosen.cards) > 1
+        only = ("these cards" if several else "this card") if placement.named else "all cards together" if several else "the only card"
         short = gib_text(placement.needed_bytes - int(chosen.usable_bytes))
         return f"Does not fit: the run needs {needed} GiB, and {only} can hold {gib_text(int(chosen.usable_bytes))} GiB, {short} GiB too little."
     lies = "layers spread evenly over them" if placement.device_map == BALANCED else "everything on it"

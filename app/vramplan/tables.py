@@ -258,7 +258,8 @@ def placement_table(settings: Settings, placement: Placement) -> str:
     there = placement_report.told(placement)
     rows = [("Cards", "Free GiB", "Usable GiB", "Left", "")]
     rows += [(row.cards, row.free, row.usable, row.headroom, "enough" if row.enough else "not enough") for row in there.rows]
-    return "\n\n".join((f"{report.run_text(settings)}\n{there.answer}\n{there.why}", columns(rows, left=(0, 4))))
+    run = report.run_text(settings.varied(accounting=placement_report.ACCOUNTING))
+    return "\n\n".join((f"{run}\n{there.answer}\n{there.why}", columns(rows, left=(0, 4))))
 
 
 def import_table(imported: Imported) -> str:
