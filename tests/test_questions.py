@@ -40,7 +40,7 @@ def test_every_figure_is_named_by_an_answer_and_every_name_has_a_figure():
 @pytest.mark.parametrize(("name", "count"), [
     ("full", peak(**FULL)), ("qlora", peak()), ("peak_without", peak(checkpointing="none")), ("kept_without", row("saved_activations", checkpointing="none")),
     ("adam8", row("optimizer_states", **FULL, optimizer="adamw-8bit")), ("batch_more", peak(micro_batch="2") - peak()),
-    ("accumulation_more", peak(gradient_accumulation_steps="16") - peak()), ("zero3", peak(**FULL, sharding="zero3", sharded_over="8")),
+    ("first_accumulation", peak(gradient_accumulation_steps="2") - peak(gradient_accumulation_steps="1")), ("zero3", peak(**FULL, sharding="zero3", sharded_over="8")),
     ("offloaded", peak(**FULL, sharding="zero2", sharded_over="8", offload="optimizer")), ("qlora13", peak(model="llama-2-13b", gradient_accumulation_steps="1")),
     ("inference", peak(accounting="rules", task="inference")), ("weights4", 8_030_261_248 // 2), ("weights32", 4 * 8_030_261_248)])
 def test_amounts_are_those_of_estimates(name, count):
@@ -76,3 +76,14 @@ def test_the_terminal_answers():
     assert all(entry["question"] in out and entry["claim"] in out for entry in ASKED)
     printed = json.loads(run("questions", "--json").out)["questions"]
     assert [each["claim"] for each in printed] == [entry["claim"] for entry in ASKED]
+
+
+def test_small_amounts_are_not_told_as_nothing():
+    states = row("optimizer_states", model="gpt2", method="lora", sequence_length="512")
+    assert figure("adapter_states", model="gpt2", sequence_length="512") == f"{states / GB:.3f}"
+    assert 0 < states < GB / 20
+
+
+def test_more_accumulation_takes_no_more_than_a_second_step():
+    assert figure("later_accumulation") == "0.0"
+    assert float(figure("first_accumulation", method="full", gradient_accumulation_steps="1")) > 0

@@ -124,6 +124,11 @@ def _more(runs: Runs, **changes: Value) -> str:
     return gb_text(runs.like(**changes).peak_bytes - runs.now.peak_bytes)
 
 
+def _for_twice_the_steps(runs: Runs, steps: int) -> str:
+    fewer, more = (runs.like(gradient_accumulation_steps=each).peak_bytes for each in (steps, 2 * steps))
+    return gb_text(more - fewer)
+
+
 FIGURES: dict[str, Callable[[Runs], str]] = {
     "model": lambda runs: runs.settings.model_label,
     "parameters": lambda runs: short_count_text(runs.now.parameters.total),
@@ -149,7 +154,8 @@ FIGURES: dict[str, Callable[[Runs], str]] = {
     "peak_without": lambda runs: gb_text(runs.like(checkpointing="none").peak_bytes),
     "peak_with": lambda runs: gb_text(runs.like(checkpointing="full").peak_bytes),
     "batch_more": lambda runs: _more(runs, micro_batch=2 * runs.settings.micro_batch),
-    "accumulation_more": lambda runs: _more(runs, gradient_accumulation_steps=2 * runs.settings.gradient_accumulation_steps),
+    "first_accumulation": lambda runs: _for_twice_the_steps(runs, 1),
+    "later_accumulation": lambda runs: _for_twice_the_steps(runs, 2),
     "gpus": lambda runs: count_text(GPUS),
     "zero3": lambda runs: gb_text(runs.under("zero3").peak_bytes),
     "zero3_share": lambda runs: _percent(runs.under("zero3").peak_bytes, runs.full.peak_bytes),
