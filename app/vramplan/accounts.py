@@ -213,8 +213,7 @@ def terms_between(chosen: Estimate, other: Estimate) -> str:
 
 
 def _term_between(accounting: str, name: str, by_chosen: int, by_other: int) -> str:
-    label = words.component_label(accounting, name)
-    label, amount = f"{label[0].lower()}{label[1:]}", gib_text(by_other - by_chosen, signed=True)
+    label, amount = words.inside(words.component_label(accounting, name)), gib_text(by_other - by_chosen, signed=True)
     if not by_other:
         return f"nothing for {label} ({amount})"
     if not by_chosen:
@@ -322,5 +321,5 @@ def _decided_text(settings: Settings, decided: Policy) -> str:
     precision = _divided_precision(settings, decided) or precision
     loss = words.loss_text(decided.loss)
     optimizer = words.value_text("optimizer", decided.optimizer)
-    told = f"trained parameters in {precision}; optimizer {optimizer}; loss: {loss[0].lower()}{loss[1:]}"
+    told = f"trained parameters in {precision}; optimizer {optimizer}; loss: {words.inside(loss)}"
     return f"{told}; reference: {words.REFERENCES[decided.reference]}" if decided.reference else told

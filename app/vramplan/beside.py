@@ -79,8 +79,7 @@ def _span_row(each: Span) -> SpanRow:
 def largest_parts(estimate: Estimate) -> str:
     """The largest components of a peak in GiB."""
     parts = sorted((part for part in component_bytes(estimate.terms) if part[1]), key=lambda part: -part[1])[:NAMED_PARTS]
-    told = ((words.component_label(estimate.accounting, name), amount) for name, amount in parts)
-    return ", ".join(f"{label[0].lower()}{label[1:]} {gib_text(amount)}" for label, amount in told)
+    return ", ".join(f"{words.inside(words.component_label(estimate.accounting, name))} {gib_text(amount)}" for name, amount in parts)
 
 
 SPAN_SENTENCE = (

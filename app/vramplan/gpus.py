@@ -56,7 +56,9 @@ def gpu_curve(settings: Settings, sharding: str) -> GpuCurve:
 
 
 def gpu_curves(settings: Settings) -> tuple[GpuCurve, ...]:
-    """Every kind of sharding that runs with the other settings."""
+    """Every kind of sharding that runs with the other settings; none for a model that answers, which is not divided."""
+    if settings.serves:
+        return ()
     found = []
     for sharding in DIVIDING:
         try:

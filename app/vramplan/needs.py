@@ -81,7 +81,8 @@ def _cell(cell: Needed | None) -> Cell:
     _, node_gpus, node_class = bounds()
     peak = f"{gib_text(cell.peak_bytes)} GiB on one GPU"
     if cell.kind == NONE:
-        return Cell(f"no number of {node_class} GiB GPUs", "", KINDS[NONE], peak, to_query(cell.settings))
+        text, kind = ("no single GPU",) * 2 if cell.settings.serves else (f"no number of {node_class} GiB GPUs", KINDS[NONE])
+        return Cell(text, "", kind, peak, to_query(cell.settings))
     size = f"{cell.gib} GiB"
     if cell.gpus == 1:
         text = f"{size} {KINDS[cell.kind]}"
@@ -103,10 +104,11 @@ def _on(cell: Needed) -> Settings:
 def need_sentence(settings: Settings) -> str:
     """What the classes mean."""
     consumer_gib, node_gpus, node_class = bounds()
-    return (
-        f"The smallest hardware on which {settings.model_label} fits with every other setting held. Consumer cards end at {consumer_gib} GiB; beyond the"
-        f" largest single GPU the states are divided (FSDP2 or ZeRO-3) over GPUs of {node_class} GiB, {node_gpus} to a node."
+    beyond = (
+        "a model that answers is not divided over several GPUs here." if settings.serves else
+        f"beyond the largest single GPU the states are divided (FSDP2 or ZeRO-3) over GPUs of {node_class} GiB, {node_gpus} to a node."
     )
+    return f"The smallest hardware on which {settings.model_label} fits with every other setting held. Consumer cards end at {consumer_gib} GiB; {beyond}"
 
 
 def claim_rows(accounting: str) -> tuple[ClaimRow, ...]:
@@ -133,13 +135,13 @@ def _claim_row(each: Held) -> ClaimRow:
 def _why(estimate: Estimate) -> str:
     """What a peak outside a range is made of, largest first."""
     parts = sorted(component_bytes(estimate.terms), key=lambda part: -part[1])[:NAMED_PARTS]
-    told = ", ".join(f"{words.component_label(estimate.accounting, name).lower()} {gb_text(amount)}" for name, amount in parts if amount)
+    told = ", ".join(f"{words.inside(words.component_label(estimate.accounting, name))} {gb_text(amount)}" for name, amount in parts if amount)
     return f"{estimate.settings.model_label} has {short_count_text(estimate.parameters.total)} parameters; at the peak: {told} GB."
 
 
 def gb_text(amount: int) -> str:
-    """Bytes in GB (10^9), to one decimal."""
-    return f"{amount / GB:,.1f}"
+    """Bytes in GB (10^9), to one decimal; what is less than a tenth of one, to three."""
+    return f"{amount / GB:.3f}" if 0 < TENTHS * amount < GB else f"{amount / GB:,.1f}"
 
 
 def link_rows() -> tuple[tuple[str, str, str], ...]:

@@ -359,13 +359,20 @@ def maxima(estimate: Estimate, found: Fit) -> tuple[Answer, Answer]:
             "sequence_length",
             "Longest sequence",
             found.longest_sequence,
-            held=f"for each of {counted(settings.micro_batch, 'sequence')}" if settings.serves else f"at micro-batch {count_text(settings.micro_batch)}",
+            held=_beside_it(settings),
             nothing=f"No sequence fits {budget} GiB at this micro-batch: a single token is already too much.",
         ),
     )
 
 
 MAXIMA_NOTE = "Each maximum holds the other setting as it is now. Raising both at once makes a larger run than either."
+
+
+def _beside_it(settings: Settings) -> str:
+    """How many sequences the longest one is among."""
+    if not settings.serves:
+        return f"at micro-batch {count_text(settings.micro_batch)}"
+    return "for one alone" if settings.micro_batch == 1 else f"for each of {counted(settings.micro_batch, 'sequence')}"
 
 
 def _maximum(estimate: Estimate, name: str, label: str, limit: Limit, *, held: str, nothing: str) -> Answer:
@@ -437,7 +444,7 @@ def gpu_traffic(drawn: GpuCurve) -> str:
 def gpu_floor(drawn: GpuCurve) -> str:
     """What no number of GPUs takes away, with the rows that make it up."""
     labels = [(words.term_label(drawn.floor.accounting, term.name), term.bytes) for term in drawn.left[:MOST_LEFT]]
-    rows = ", ".join(f"{label[0].lower()}{label[1:]} {gib_text(size)}" for label, size in labels)
+    rows = ", ".join(f"{words.inside(label)} {gib_text(size)}" for label, size in labels)
     most = count_text(drawn.points[-1].gpus)
     return f"With {most} GPUs each still holds {gib_text(drawn.floor.peak_bytes)} GiB, at the moment “{drawn.floor.moment.name}”: {rows} GiB."
 

@@ -269,6 +269,11 @@ def cost_text(change: Mapping[str, Value]) -> str:
     return costs.get(as_text(value), costs.get("", ""))
 
 
+def inside(label: str) -> str:
+    """A label within a sentence: its first letter small, unless it begins with an abbreviation."""
+    return label if label[:2].isupper() else f"{label[:1].lower()}{label[1:]}"
+
+
 def loss_text(name: str) -> str:
     """What a loss is called."""
     return PAIR_LOSSES.get(name) or value_text("loss", name)
