@@ -76,4 +76,11 @@ def test_accountings_json():
 def test_an_accounting_that_there_is_not_is_named(named):
     refused = run("compare", "--accountings", named)
     assert refused.returncode == 2 and refused.out == ""
-    assert refused.err.startswith("vramplan: --accountings: must be all, or a comma list of step, planning, unsloth, rules; got “")
+    assert refused.err.startswith("vramplan: --accountings: must be all, or a comma list of step, planning, unsloth, rules; ")
+    assert refused.err.rstrip().endswith("nothing was entered." if named in ("", "step,") else f"got “{named.removeprefix('step,')}”.")
+
+
+def test_an_abbreviation_stays_as_it_is_within_a_sentence():
+    assert [words.inside(label) for label in ("CUDA overhead", "FP32 copies", "Base weights", "8-bit maps")] == ["CUDA overhead", "FP32 copies", "base weights", "8-bit maps"]
+    by_rules = {each.label: each.why for each in accounts.others(estimate(parse({**RULES, "model": "mixtral-8x7b", "method": "lora"})))}
+    assert "CUDA overhead on top" in by_rules["Unsloth Studio"]

@@ -147,3 +147,20 @@ def test_the_command_says_which_cards(arguments, status, said):
 def test_what_the_command_cannot_use_is_one_line(arguments, flag):
     done = run("place", *arguments)
     assert done.returncode == 2 and done.out == "" and done.err.startswith(f"vramplan: --{flag}: ") and done.err.count("\n") == 1
+
+
+def test_columns_that_nothing_names_are_not_taken_for_others():
+    with pytest.raises(CardsError, match="columns index, memory.total, memory.free"):
+        read_cards("0, 24564 MiB, 1564 MiB, 23000 MiB")
+
+
+def test_one_named_card_is_one_card():
+    full = parse({**UNSLOTH, "method": "full"})
+    assert "this card can hold" in told(placed(full, free="24,24", cards="1")).answer
+    assert "these cards can hold" in told(placed(full, free="24,24", cards="0,1")).answer
+
+
+def test_the_terminal_names_what_of_a_link_is_not_used_and_tells_of_the_run_that_is_placed():
+    done = run("place", "--free", "24", "--link", "?v=2&accounting=rules&task=inference&banana=1", "--budget", "30")
+    assert "banana" in done.err and "budget is not used" in done.err and "task" not in done.err.replace("task=inference is used", "")
+    assert done.out.startswith("Llama 3.1 8B · QLoRA")

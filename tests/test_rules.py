@@ -10,8 +10,9 @@ import random
 import pytest
 
 import oracle_rules
+from command import run
 from configurations import MIXTURES, OPENING, OPENINGS, PRESETS, RULES, random_configurations
-from vramplan import report
+from vramplan import needs, report
 from vramplan.accountings import estimate
 from vramplan.accountings.rules import copies_of
 from vramplan.accountings.rules.formulas import HALF, MIXED, QUANTIZED_BYTES, SERVED_BYTES, SINGLE, cache_bytes, states_bytes, weights_bytes
@@ -19,6 +20,7 @@ from vramplan.compare import by_accounting, compare
 from vramplan.errors import NotExpressible
 from vramplan.fields import applying
 from vramplan.fit import fit
+from vramplan.gpus import gpu_curves
 from vramplan.link import read_query, to_query
 from vramplan.parameters import base_parameters
 from vramplan.settings import Settings, parse
@@ -206,3 +208,21 @@ def test_what_no_rule_is_about_is_named(field, changes):
 def test_experts_count_with_all_their_parameters():
     one = of(model="mixtral-8x7b", method="full")
     assert one.parameters.total > 46 * B and held(model="mixtral-8x7b", method="full")["base_weights"] == 2 * one.parameters.total
+
+
+def test_a_model_that_answers_is_not_divided():
+    served = parse({**RULES, "task": "inference", "model": "llama-3.1-405b", "gpu": "80"})
+    lengths, rows = needs.need_rows(served)
+    assert gpu_curves(served) == () and "no single GPU" in {cell.text for row in rows for cell in row.cells}
+    assert "FSDP2" not in needs.need_sentence(served) and "FSDP2" in needs.need_sentence(parse({**RULES}))
+
+
+def test_a_sequence_that_is_alone_is_said_to_be():
+    runs = [parse({**RULES, "task": "inference", "micro_batch": each}) for each in ("1", "4")]
+    alone, among = (report.maxima(estimate(each), fit(each))[1].sentence for each in runs)
+    assert "for one alone" in alone and "for each of 4 sequences" in among
+
+
+@pytest.mark.parametrize(("arguments", "noted"), [(("--task", "inference"), True), (("--task", "inference", "--accounting", "rules"), False)])
+def test_the_terminal_says_when_a_model_is_trained_that_was_to_answer(arguments, noted):
+    assert ("task=inference" in run("estimate", *arguments).err) is noted

@@ -280,3 +280,20 @@ def test_a_link_and_a_configuration_file_hold_what_is_not_swept(tmp_path):
     done = run("sweep", "--config", str(path), "--link", "?v=2&method=lora", "--rank", "8,16", "--csv", "-")
     alone = [json.loads(run("estimate", "--config", str(path), "--link", "?v=2&method=lora", "--rank", rank, "--json").out)["peak_bytes"] for rank in ("8", "16")]
     assert [int(row["peak_bytes"]) for row in csv.DictReader(io.StringIO(done.out))] == alone
+
+
+def test_what_no_point_uses_is_named_and_what_one_of_them_uses_is_not():
+    assert "budget is not used" in run("sweep", "--gpu", "24,48", "--budget", "30").err
+    assert run("sweep", "--gpu", "24,custom", "--budget", "30").err == ""
+    assert "banana" in run("sweep", "--micro-batch", "1,2", "--link", "?v=2&banana=1").err
+    assert "hidden_size=4096" in run("sweep", "--model", "custom, qwen3-8b").err
+
+
+def test_a_number_that_is_written_twice_is_one_value():
+    assert several(BY_NAME["micro_batch"], "01,1,2", {}) == ("1", "2")
+    assert several(BY_NAME["lora_dropout"], "0.5,0.50,.25", {}) == ("0.5", "0.25")
+
+
+def test_a_table_of_values_and_a_document_are_not_asked_for_together():
+    done = run("sweep", "--micro-batch", "1,2", "--csv", "-", "--json")
+    assert (done.returncode, done.out) == (2, "") and "not allowed" in done.err

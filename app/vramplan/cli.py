@@ -8,7 +8,7 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -16,12 +16,13 @@ from typing import TextIO
 from vramplan import blocks, brought, chronicle, measure, own_run, scene, tables
 from vramplan.accountings import ACCOUNTINGS, estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
+from vramplan.checks import came
 from vramplan.compare import compare
 from vramplan.curve import curve
 from vramplan.errors import CardsError, FrameError, Missing, NotExpressible, SettingsError
 from vramplan.fetching import file_bytes, file_text, hub_text
 from vramplan.fields import FIELDS, SECTIONS
-from vramplan.kinds import Choice, ExactDecimal, Field, Layers, Measured, Targets
+from vramplan.kinds import INFERENCE, Choice, ExactDecimal, Field, Layers, Measured, Targets
 from vramplan.limits import range_text
 from vramplan.fit import fit, longest_sequence
 from vramplan.gpus import gpu_curves
@@ -32,7 +33,7 @@ from vramplan.ledger import Estimate
 from vramplan.measured_run.pickled import MAX_BYTES
 from vramplan.measured_run.reading import Reading, read_file
 from vramplan.link import read_query, to_query, unused_notices
-from vramplan.placement_report import placed
+from vramplan.placement_report import ACCOUNTING, placed
 from vramplan.png import png
 from vramplan.ranges import named_once
 from vramplan.settings import parse
@@ -43,6 +44,9 @@ from vramplan.units import count_text
 
 FITS, DOES_NOT_FIT, BAD_INPUT = 0, 1, 2
 """Exit statuses."""
+
+BYTE_RULES = "rules"
+"""The accounting that knows of a model that answers."""
 
 COMMANDS = {
     "estimate": "estimated peak per GPU, by component",
@@ -92,10 +96,11 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "import":
         return _print(lambda: _document("import", read[-1]) if options.json else tables.import_table(read[-1]))
     texts = link.texts | given | flags
+    notes = (*link.dropped, *_assumed(texts, options), *(note for each in read for note in brought.notes(each)), *_other_task(texts))
     if options.command == "sweep":
-        return _sweep(options, texts, link.version)
+        return _sweep(options, texts, link.version, notes)
     if options.command == "place":
-        return _place(options, texts, link.version)
+        return _place(options, texts | {"accounting": ACCOUNTING}, link.version, notes)
     try:
         settings = parse(texts, version=link.version)
         current = None if options.command == "link" else estimate(settings)
@@ -107,8 +112,8 @@ def main(arguments: list[str] | None = None) -> int:
     except NotExpressible as problem:
         print(f"vramplan: --{_flag(problem.field)}: {problem.message}", file=sys.stderr)
         return BAD_INPUT
-    for notice in (*link.dropped, *_assumed(texts, options), *(note for each in read for note in brought.notes(each)), *unused_notices(texts, version=link.version)):
-        print(f"vramplan: note: {notice}", file=sys.stderr)
+    for notice in (*notes, *unused_notices(texts, version=link.version)):
+        _note(notice)
     page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
     if options.command == "timeline":
         return _timeline(options, current)
@@ -125,18 +130,18 @@ def main(arguments: list[str] | None = None) -> int:
     return status or (FITS if current.fits else DOES_NOT_FIT)
 
 
-def _place(options: argparse.Namespace, texts: dict[str, str], version: int) -> int:
+def _place(options: argparse.Namespace, texts: dict[str, str], version: int, notes: Iterable[str]) -> int:
     """Choose cards for a run."""
     try:
         settings = parse(texts, version=version)
         found = placed(settings, free=_given(options, "free") or "", cards=_given(options, "cards") or "")
     except SettingsError as problem:
-        for error in problem.errors:
-            print(f"vramplan: --{_flag(error.field)}: {error.message}", file=sys.stderr)
-        return BAD_INPUT
+        return _wrong(problem)
     except (CardsError, NotExpressible) as problem:
         print(f"vramplan: --{_flag(problem.field)}: {problem.message}", file=sys.stderr)
         return BAD_INPUT
+    for notice in (*notes, *unused_notices(texts, version=version)):
+        _note(notice)
     status = _print(lambda: _document("place", found) if options.json else tables.placement_table(settings, found))
     return status or (FITS if found.fits else DOES_NOT_FIT)
 
@@ -177,7 +182,7 @@ def _accountings(options: argparse.Namespace, current: Estimate) -> int:
     names = tuple(ACCOUNTINGS) if text == "all" else tuple(part.strip() for part in text.split(","))
     unknown = [name for name in names if name not in ACCOUNTINGS]
     if unknown:
-        print(f"vramplan: --accountings: must be all, or a comma list of {', '.join(ACCOUNTINGS)}; got “{unknown[0]}”.", file=sys.stderr)
+        print(f"vramplan: --accountings: must be all, or a comma list of {', '.join(ACCOUNTINGS)}; {came(unknown[0])}.", file=sys.stderr)
         return BAD_INPUT
     status = _print(lambda: _document("accountings", (current, names)) if options.json else tables.compare_table(current, names))
     return status or (FITS if current.fits else DOES_NOT_FIT)
@@ -206,7 +211,12 @@ def _one_each(options: argparse.Namespace, texts: dict[str, str]) -> dict[str, s
     return named_once(texts) if options.command == "sweep" else texts
 
 
-def _sweep(options: argparse.Namespace, texts: dict[str, str], version: int) -> int:
+def _note(notice: str) -> None:
+    """Say something beside the result."""
+    print(f"vramplan: note: {notice}", file=sys.stderr)
+
+
+def _sweep(options: argparse.Namespace, texts: dict[str, str], version: int, notes: Iterable[str]) -> int:
     """Count a grid, and print it or write it to a file."""
     path = _given(options, "csv")
     try:
@@ -220,6 +230,8 @@ def _sweep(options: argparse.Namespace, texts: dict[str, str], version: int) -> 
         size, most = count_text(swept.size), count_text(tables.MOST_SWEEP_ROWS)
         print(f"vramplan: --csv: A table has room for {most} points; these are {size}. Name a file, - for standard output, or take larger steps.", file=sys.stderr)
         return BAD_INPUT
+    for notice in (*notes, *swept.unused_notices()):
+        _note(notice)
     if path not in (None, "-"):
         status = _write(path, swept.write_csv)
     elif path:
@@ -235,7 +247,7 @@ def _write(path: str, write: Callable[[TextIO], None]) -> int:
         with open(path, "w", encoding="utf-8", newline="") as stream:
             write(stream)
     except OSError as problem:
-        print(f"vramplan: {problem.filename or path} could not be written: {problem.strerror}.", file=sys.stderr)
+        print(f"vramplan: {problem.filename or path or 'A file without a name'} could not be written: {problem.strerror}.", file=sys.stderr)
         return BAD_INPUT
     return 0
 
@@ -298,10 +310,22 @@ def _print(make: Callable[[], str], end: str = "\n") -> int:
 def _assumed(texts: dict[str, str], options: argparse.Namespace) -> list[str]:
     """Names the dimensions of a custom model that were not given. A link leaves out what equals the defaults on purpose."""
     missing = [name for name in DIMENSIONS if name not in texts]
-    if texts.get("model") != CUSTOM or options.link or options.config is not None or options.hub is not None or not missing:
+    if CUSTOM not in _each(texts, "model") or options.link or options.config is not None or options.hub is not None or not missing:
         return []
     values = ", ".join(f"{name}={defaults()[name]}" for name in missing)
     return [f"not given for the custom model, so the defaults are used: {values}."]
+
+
+def _other_task(texts: dict[str, str]) -> list[str]:
+    """That a model is trained although it was to answer. A link keeps the task while another accounting is chosen."""
+    if INFERENCE not in _each(texts, "task") or _each(texts, "accounting") == {BYTE_RULES}:
+        return []
+    return [f"task={INFERENCE} is used with accounting={BYTE_RULES} only; every other accounting counts training."]
+
+
+def _each(texts: dict[str, str], name: str) -> set[str]:
+    """The values that are given for a setting, several of them in a sweep."""
+    return {part.strip() for part in texts.get(name, "").split(",")}
 
 
 def _drop_output() -> None:
@@ -376,6 +400,7 @@ def _parser() -> argparse.ArgumentParser:
         model.add_argument("--hub", metavar="ID", help="fetch the model’s config.json from the Hugging Face Hub, by an id such as Qwen/Qwen3-8B")
         command.add_argument("--adapter", metavar="FILE", help="a PEFT adapter_config.json for the model")
         command.add_argument("--as-dense", action="store_true", help="read a model type that is not known as a dense decoder like Llama")
+        output = command.add_mutually_exclusive_group()
         command.add_argument("--link", metavar="URL", help="start from a shared link; flags change what it says")
         if name == "timeline":
             command.add_argument("--moment", metavar="NAME", help="list what is alive at a frame, by number or name, or at the largest of a moment such as loss")
@@ -385,13 +410,13 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--ascii", action="store_true", help="letters in place of block characters")
         if name == "sweep":
             command.epilog = SWEEP_EPILOG
-            command.add_argument("--csv", metavar="FILE", help="write every point as comma-separated values (- is standard output)")
+            output.add_argument("--csv", metavar="FILE", help="write every point as comma-separated values (- is standard output)")
         if name == "place":
             command.add_argument("--free", metavar="GIB", help="free memory of every card, as 22.5,22.5,10, or what nvidia-smi --query-gpu=index,memory.total,memory.free --format=csv prints")
             command.add_argument("--cards", metavar="NUMBERS", help="numbers of the cards to use, as 0,1; left out, the fewest that hold the run")
         if name == "compare":
             command.add_argument("--accountings", metavar="LIST", help=f"compare accountings in place of methods: all, or a comma list of {', '.join(ACCOUNTINGS)}")
-        command.add_argument("--json", action="store_true", help="print JSON instead of a table")
+        output.add_argument("--json", action="store_true", help="print JSON instead of a table")
         groups = {section: command.add_argument_group(label) for section, label in SECTIONS.items()}
         for field in FIELDS:
             groups[field.section].add_argument(f"--{_flag(field.name)}", metavar=_metavar(field), help=_help(field))

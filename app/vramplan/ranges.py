@@ -26,12 +26,20 @@ def several(field: Field, text: str, texts: Mapping[str, str]) -> tuple[str, ...
         return (text.strip(),)
     values: dict[str, None] = {}
     for part in parts:
-        named = _span(field, part) if _is_range(field, part) else [part]
+        span = _is_range(field, part)
+        named = _span(field, part) if span else [part]
         for value in (named[0], named[-1]):
             if wrong := complaint(field, value, texts):
                 raise SettingsError((FieldError(field.name, wrong),))
-        values |= dict.fromkeys(named)
+        values |= dict.fromkeys(named if span else [_plainly(field, part)])
     return tuple(values)
+
+
+def _plainly(field: Field, value: str) -> str:
+    """A value as it is written shortest, so that it is the same however it was typed."""
+    if isinstance(field.kind, WholeNumber):
+        return str(int(value))
+    return plain_decimal(Decimal(value)) if isinstance(field.kind, ExactDecimal) else value
 
 
 def named_once(texts: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from vramplan.checks import complaint
 from vramplan.errors import FieldError, Missing, NotExpressible, SettingsError
 from vramplan.fields import BY_NAME, FIELDS
 from vramplan.ledger import LIKELY, VERDICTS, YES
+from vramplan.link import unused_notices
 from vramplan.ranges import several
 from vramplan.settings import Settings, parse
 from vramplan.units import count_text
@@ -87,6 +88,17 @@ class Sweep:
         if not any(isinstance(run, Settings) for _, run in found):
             raise wrong
         return found
+
+    def unused_notices(self) -> list[str]:
+        """A sentence for every setting that no combination uses."""
+        others = [name for name in self.names if name not in BATCH]
+        left: dict[str, None] | None = None
+        for values, _ in self.runs:
+            said = unused_notices({**self.held, **dict(zip(others, values, strict=True))}, version=self._version)
+            left = dict.fromkeys(said if left is None else (each for each in left if each in said))
+            if not left:
+                break
+        return list(left or ())
 
     def planes(self) -> Iterator["Plane"]:
         """Every batch of one combination of the other settings after the other, counted."""
