@@ -7,7 +7,7 @@ import oracle
 from vramplan import estimate
 from vramplan.settings import parse
 
-COUNT = 4_000
+COUNT = 10_000
 SEED = 20_250
 
 

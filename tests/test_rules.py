@@ -113,14 +113,14 @@ def test_worked_examples_of_inference():
 
 # Random runs against the oracle
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(5))
 def test_ten_thousand_random_runs_agree_with_a_second_count(seed):
     runs = [{**RULES, **typed, "task": "training"} for typed in random_configurations(2_500, seed=seed, accounting="rules") if typed["model"] in (*PRESETS, "custom")]
     counted = oracle_rules.ledger(runs)
     for index, typed in enumerate(runs):
         rows = {term.name: term.bytes for term in estimate(parse(typed)).terms}
         assert rows == {name: column[index] for name, column in counted.items()}, typed
-    assert len(runs) > 2_000
+    assert len(runs) > 2_000  # of each of the five: the others are mixtures of experts
 
 
 def test_random_served_models_agree_with_a_second_count():
