@@ -11,7 +11,7 @@ from pyscript.tree import Child, Element, h
 from pyscript.views import bring, own_run
 from pyscript.views.finder import box_id, finder
 
-LISTED_FROM = 4
+LISTED_FROM = 5
 """Choices with at least this many options become a list to choose from; fewer are shown side by side."""
 
 SEARCHED_FROM = 60

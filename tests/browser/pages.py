@@ -18,7 +18,7 @@ DRAWN = """() => new Promise(done => {
     requestAnimationFrame(() => requestAnimationFrame(() => done(true)));
 })"""
 NAMED_PROBLEMS = 3
-LISTED_FROM, SEARCHED_FROM = 4, 60
+LISTED_FROM, SEARCHED_FROM = 5, 60
 
 
 class Calculator:
