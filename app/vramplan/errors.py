@@ -25,28 +25,24 @@ class SettingsError(ValueError):
         return self.errors[0].message
 
 
-class NotExpressible(ValueError):
+class OfOneField(ValueError):
+    """Something is wrong with one setting or input: which one, and one sentence about it."""
+
+    def __init__(self, field: str, message: str):
+        super().__init__(field, message)
+        self.field = field
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class NotExpressible(OfOneField):
     """A run that an accounting has no way to count: which setting is in the way, and one sentence about it."""
 
-    def __init__(self, field: str, message: str):
-        super().__init__(field, message)
-        self.field = field
-        self.message = message
 
-    def __str__(self) -> str:
-        return self.message
-
-
-class CardsError(ValueError):
+class CardsError(OfOneField):
     """Cards that cannot be used: which of the inputs about them is wrong, and one sentence about it."""
-
-    def __init__(self, field: str, message: str):
-        super().__init__(field, message)
-        self.field = field
-        self.message = message
-
-    def __str__(self) -> str:
-        return self.message
 
 
 class Missing(Exception):
