@@ -14,6 +14,7 @@ import pytest
 from configurations import CARDS, GPU_CLASSES, OPENING, STACKS
 from vramplan import Settings, SettingsError, estimate
 from vramplan.catalogue import cards, gpu_classes
+from vramplan.report import beside_text
 from vramplan.policy import Policy
 from vramplan.settings import parse
 from vramplan.stacks import stacks
@@ -59,6 +60,8 @@ def test_a_gpu_with_unified_memory_gets_a_share_of_it_and_has_no_context():
     one = estimate(Settings(gpu="apple-64gb"))
     assert cards()["apple-64gb"].unified and not cards()["t4"].unified
     assert (one.budget_bytes, one.context_bytes) == (49_152 * MIB, 0)
+    assert "nvidia-smi" not in beside_text(one) and "memory alone" in beside_text(one)
+    assert "nvidia-smi" in beside_text(estimate(Settings(gpu="t4")))
 
 
 @pytest.mark.parametrize(

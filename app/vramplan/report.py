@@ -194,9 +194,23 @@ def beside_text(estimate: Estimate) -> str:
     """What comes on top of an allocated peak: the CUDA context, and what the allocator holds unused."""
     if estimate.process is None:
         return ""
+    if has_unified_memory(estimate.settings):
+        return UNIFIED
     low, high = (gib_text(each) for each in (estimate.process.low, estimate.process.high))
     would, where = ("would", " on a card with room for it") if estimate.process.high > estimate.budget_bytes else ("will", "")
     return f"nvidia-smi {would} show about {low} to {high} GiB for this process{where}: unused blocks of the allocator and the CUDA context are on top."
+
+
+UNIFIED = (
+    "Counted with the tensors that PyTorch makes on an NVIDIA card: take it as memory alone. On a GPU that shares the machine’s memory some kernels"
+    " and quantised weights do not run."
+)
+"""What stands beside a peak where there is no CUDA."""
+
+
+def has_unified_memory(settings: Settings) -> bool:
+    """Whether the GPU of a run shares the machine's memory."""
+    return settings.gpu in cards() and cards()[settings.gpu].unified
 
 
 def _closeness(estimate: Estimate) -> str:
