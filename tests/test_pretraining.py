@@ -14,7 +14,7 @@ def of(**changes) -> Estimate:
     return estimate(parse({**CUSTOM_STEP, **changes}))
 
 
-@pytest.mark.parametrize("accounting", OPENINGS)
+@pytest.mark.parametrize("accounting", [name for name in OPENINGS if name != "unsloth"])  # which trains in 16 bits alone
 def test_pre_training_takes_what_full_fine_tuning_of_float32_weights_takes(accounting):
     opening = {**OPENINGS[accounting], "gradient_accumulation_steps": "1"}
     from_scratch, tuned = (

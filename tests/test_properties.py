@@ -9,13 +9,13 @@ from urllib.parse import quote, quote_plus
 from hypothesis import example, given, settings as hypothesis_settings, strategies as st
 import pytest
 
-from configurations import ACCOUNTINGS, CUSTOM_STEP, DIMENSION_KEYS, FIELD_ORDER, GPU_CLASSES, OPENING, OPENINGS, PLANNING, PLAUSIBLE_STACKS, TRAIT_KEYS, reading
+from configurations import ACCOUNTINGS, CHOICES, CUSTOM_STEP, DIMENSION_KEYS, FIELD_ORDER, GPU_CLASSES, OPENING, OPENINGS, PLANNING, PLAUSIBLE_STACKS, TRAIT_KEYS, reading
 from oracle import PRESETS
 from strategies import HOSTILE_KEYS, HOSTILE_VALUES, SMALL_CUSTOM, configurations, queries, whole
 from vramplan import SettingsError, compare, curve, estimate, fit
 from vramplan.accountings import fits, peak_bytes, usable_bytes
 from vramplan.catalogue import presets
-from vramplan.compare import by_accounting, peaks_by_stack
+from vramplan.compare import by_accounting, compared, peaks_by_stack
 from vramplan.errors import NotExpressible
 from vramplan.link import MAX_QUERY, fitted, read_query, to_query
 from vramplan.settings import format_settings as as_strings, parse
@@ -204,7 +204,8 @@ def counted(settings):
 @FEW
 def test_comparison_changes_only_the_method(typed):
     settings = parse(typed)
-    expected = [counted(settings.replace(method=method)) for method in METHODS]
+    varied = compared(settings)
+    expected = [counted(settings.replace(**{varied: value})) for value in (CHOICES["served_weights"] if settings.serves else METHODS)]
     assert list(compare(settings)) == [one for one in expected if not isinstance(one, str)]
 
 

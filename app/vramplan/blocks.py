@@ -20,13 +20,13 @@ NARROWEST, WIDEST = 40, 160
 
 BLOCKS = {
     "base_weights": "█", "reference": "▤", "adapters": "▓", "master_weights": "▞", "allowance": "▄", "optimizer_states": "▒", "gradients": "░",
-    "activations": "╫", "logits": "◆", "dequantization": "▚",
+    "activations": "╫", "kv_cache": "◇", "logits": "◆", "dequantization": "▚",
 }
 """The character of each component."""
 
 LETTERS = {
     "base_weights": "W", "reference": "R", "adapters": "a", "master_weights": "M", "allowance": "i", "optimizer_states": "O", "gradients": "g",
-    "activations": "A", "logits": "L", "dequantization": "d",
+    "activations": "A", "kv_cache": "K", "logits": "L", "dequantization": "d",
 }
 """The same without blocks."""
 

@@ -93,7 +93,8 @@ def _with_runs(points: list[Point], runs: list[Run]) -> Iterable[tuple[Point, Ru
 
 def _groups(points: list[Point], named: dict[tuple[str, str, str], str]) -> Iterable[Group]:
     """Quantiles over all runs of a kind, then over each group of them."""
-    kinds = sorted({(point.accounting, point.kind) for point in points}, key=lambda each: (each[1], each[0] != "step"))
+    order = tuple(ACCOUNTINGS)
+    kinds = sorted({(point.accounting, point.kind) for point in points}, key=lambda each: (each[1], order.index(each[0])))
     for accounting, kind in kinds:
         mine = [point for point in points if (point.accounting, point.kind) == (accounting, kind)]
         yield _group(accounting, kind, "all", mine)
