@@ -1,6 +1,7 @@
 """Where everything in the sequence chart goes, in the user units of its drawing. No words, no colours."""
 
 from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import log2
 
@@ -77,16 +78,58 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Chart:
-    """The sequence chart, laid out. `samples` is in order of length and holds the current and the crossing mark."""
+class Axes:
+    """What every drawing of memory has: its frame, both axes, and where the budget ends."""
 
     frame: Frame
-    samples: tuple[Mark, ...]
-    current: Mark
-    crossing: Mark | None
     budget_y: float
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
+
+    @property
+    def room_above_budget(self) -> bool:
+        """Whether a label fits between the budget line and the upper edge of the plot."""
+        return self.budget_y - self.frame.top > LABEL_ROOM
+
+
+class Scales:
+    """Where amounts of memory and places along a drawing lie. `along` gives a value's part of `whole`, the end of the axis."""
+
+    def __init__(self, current: Estimate, frame: Frame, *, most_bytes: int, whole: float, along: Callable[[int], float] = float):
+        ticks = memory_ticks(max(most_bytes, current.usable_bytes))
+        self.frame = replace(frame, left=max(frame.left, LABEL_GAP + DIGIT_WIDTH * len(count_text(ticks[-1]))))
+        self._ticks, self._usable, self._whole, self._along = ticks, current.usable_bytes, whole, along
+
+    def x(self, value: int) -> float:
+        """The place of a value on the horizontal axis."""
+        return round(self.frame.left + (self.frame.plot_right - self.frame.left) * self._along(value) / self._whole, 1)
+
+    def y(self, amount: int) -> float:
+        """The place of so many bytes."""
+        return round(self.frame.floor - (self.frame.floor - self.frame.top) * amount / (self._ticks[-1] * GIB), 1)
+
+    def axes(self, values: Iterable[int]) -> dict[str, object]:
+        """What the drawing has of its axes, with these values written below."""
+        return {
+            "frame": self.frame,
+            "budget_y": self.y(max(0, self._usable)),
+            "x_ticks": tuple(Tick(self.x(value), value) for value in values),
+            "y_ticks": tuple(Tick(self.y(gib * GIB), gib) for gib in self._ticks),
+        }
+
+
+def quarters(end: int) -> tuple[int, ...]:
+    """Five values from nothing to the end of an axis."""
+    return 0, end // 4, end // 2, end * 3 // 4, end
+
+
+@dataclass(frozen=True)
+class Chart(Axes):
+    """The sequence chart, laid out. `samples` is in order of length and holds the current and the crossing mark."""
+
+    samples: tuple[Mark, ...]
+    current: Mark
+    crossing: Mark | None
 
     @property
     def crossing_in_left_half(self) -> bool:
@@ -97,11 +140,6 @@ class Chart:
     def crossing_in_upper_half(self) -> bool:
         """Whether there is more room below the crossing."""
         return 2 * self.crossing.y < self.frame.height
-
-    @property
-    def room_above_budget(self) -> bool:
-        """Whether a label fits between the budget line and the upper edge of the plot."""
-        return self.budget_y - self.frame.top > LABEL_ROOM
 
     @property
     def last_index(self) -> int:
@@ -157,26 +195,14 @@ def layout(current: Estimate, *, longest_fitting: int | None, frame: Frame = WID
     if crossing:
         lengths.add(crossing)
     points = [point(settings, length) for length in sorted(lengths)]
-    ticks = memory_ticks(max(points[-1].peak_bytes, current.usable_bytes))
-    top = ticks[-1] * GIB
-    frame = replace(frame, left=max(frame.left, LABEL_GAP + DIGIT_WIDTH * len(count_text(ticks[-1]))))
-
-    def x_of(tokens: int) -> float:
-        return round(frame.left + (frame.plot_right - frame.left) * tokens / span, 1)
-
-    def y_of(amount: int) -> float:
-        return round(frame.floor - (frame.floor - frame.top) * amount / top, 1)
-
-    marks = tuple(Mark(x_of(each.sequence_length), y_of(each.peak_bytes), each) for each in points)
+    scales = Scales(current, frame, most_bytes=points[-1].peak_bytes, whole=span)
+    marks = tuple(Mark(scales.x(each.sequence_length), scales.y(each.peak_bytes), each) for each in points)
     by_length = {mark.point.sequence_length: mark for mark in marks}
     return Chart(
-        frame=frame,
+        **scales.axes(quarters(span)),
         samples=marks,
         current=by_length[settings.sequence_length],
         crossing=by_length.get(crossing),
-        budget_y=y_of(max(0, current.usable_bytes)),
-        x_ticks=tuple(Tick(x_of(tokens), tokens) for tokens in (0, span // 4, span // 2, span * 3 // 4, span)),
-        y_ticks=tuple(Tick(y_of(gib * GIB), gib) for gib in ticks),
     )
 
 
@@ -190,23 +216,14 @@ class GpuMark:
 
 
 @dataclass(frozen=True)
-class GpuChart:
+class GpuChart(Axes):
     """Peak per GPU against the number of GPUs, laid out; each doubling takes the same width. fewest: where the run fits from.
     enough: from where more help little. current: the run as it is, None where it divides nothing this way."""
 
-    frame: Frame
     marks: tuple[GpuMark, ...]
     current: GpuMark | None
     fewest: GpuMark | None
     enough: GpuMark
-    budget_y: float
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-
-    @property
-    def room_above_budget(self) -> bool:
-        """Whether a label fits between the budget line and the upper edge of the plot."""
-        return self.budget_y - self.frame.top > LABEL_ROOM
 
 
 @dataclass(frozen=True)
@@ -219,45 +236,25 @@ class BatchMark:
 
 
 @dataclass(frozen=True)
-class BatchChart:
+class BatchChart(Axes):
     """Peak per GPU against the micro-batch, laid out. largest: the largest that fits, None where the axis ends before it."""
 
-    frame: Frame
     marks: tuple[BatchMark, ...]
     current: BatchMark
     largest: BatchMark | None
-    budget_y: float
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-
-    @property
-    def room_above_budget(self) -> bool:
-        """Whether a label fits between the budget line and the upper edge of the plot."""
-        return self.budget_y - self.frame.top > LABEL_ROOM
 
 
 def layout_batches(current: Estimate, points: tuple[BatchPoint, ...], *, largest_fitting: int | None, frame: Frame = WIDE) -> BatchChart:
     """Lay out the peak per GPU against the micro-batch; the axis starts at none."""
-    ticks = memory_ticks(max(points[-1].peak_bytes, current.usable_bytes))
-    frame = replace(frame, left=max(frame.left, LABEL_GAP + DIGIT_WIDTH * len(count_text(ticks[-1]))))
     end = points[-1].micro_batch
-
-    def x_of(batch: int) -> float:
-        return round(frame.left + (frame.plot_right - frame.left) * batch / end, 1)
-
-    def y_of(amount: int) -> float:
-        return round(frame.floor - (frame.floor - frame.top) * amount / (ticks[-1] * GIB), 1)
-
-    marks = tuple(BatchMark(x_of(each.micro_batch), y_of(each.peak_bytes), each) for each in points)
+    scales = Scales(current, frame, most_bytes=points[-1].peak_bytes, whole=end)
+    marks = tuple(BatchMark(scales.x(each.micro_batch), scales.y(each.peak_bytes), each) for each in points)
     by_batch = {mark.point.micro_batch: mark for mark in marks}
     return BatchChart(
-        frame=frame,
+        **scales.axes(quarters(end)),
         marks=marks,
         current=by_batch[current.settings.micro_batch],
         largest=by_batch.get(largest_fitting) if largest_fitting != end else None,
-        budget_y=y_of(max(0, current.usable_bytes)),
-        x_ticks=tuple(Tick(x_of(batch), batch) for batch in (0, end // 4, end // 2, end * 3 // 4, end)),
-        y_ticks=tuple(Tick(y_of(gib * GIB), gib) for gib in ticks),
     )
 
 
@@ -268,26 +265,16 @@ GPU_TICKS = (1, 4, 16, 64, 256, 1_024)
 def layout_gpus(current: Estimate, drawn: GpuCurve, *, frame: Frame = WIDE) -> GpuChart:
     """Lay out the peak per GPU of one kind of sharding."""
     settings, points = current.settings, drawn.points
-    ticks = memory_ticks(max(points[0].peak_bytes, points[1].peak_bytes, current.usable_bytes))
-    frame = replace(frame, left=max(frame.left, LABEL_GAP + DIGIT_WIDTH * len(count_text(ticks[-1]))))
-
-    def x_of(gpus: int) -> float:
-        return round(frame.left + (frame.plot_right - frame.left) * log2(gpus) / log2(points[-1].gpus), 1)
-
-    def y_of(amount: int) -> float:
-        return round(frame.floor - (frame.floor - frame.top) * amount / (ticks[-1] * GIB), 1)
-
-    marks = tuple(GpuMark(x_of(each.gpus), y_of(each.peak_bytes), each) for each in points)
+    most = max(points[0].peak_bytes, points[1].peak_bytes)
+    scales = Scales(current, frame, most_bytes=most, whole=log2(points[-1].gpus), along=log2)
+    marks = tuple(GpuMark(scales.x(each.gpus), scales.y(each.peak_bytes), each) for each in points)
     by_gpus = {mark.point.gpus: mark for mark in marks}
     return GpuChart(
-        frame=frame,
+        **scales.axes(GPU_TICKS),
         marks=marks,
         current=by_gpus.get(settings.sharded_over) if settings.divides_states and settings.sharding == drawn.sharding else None,
         fewest=by_gpus.get(drawn.fewest),
         enough=by_gpus[drawn.enough],
-        budget_y=y_of(max(0, current.usable_bytes)),
-        x_ticks=tuple(Tick(x_of(gpus), gpus) for gpus in GPU_TICKS),
-        y_ticks=tuple(Tick(y_of(gib * GIB), gib) for gib in ticks),
     )
 
 

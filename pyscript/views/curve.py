@@ -4,7 +4,7 @@ Drawn as plain SVG by this module rather than by a chart library: one line, one 
 weight, and the same tree is written at build time and painted in the page.
 """
 
-from vramplan.chart import BatchChart, Chart, Frame, GpuChart, Mark, Tick
+from vramplan.chart import Axes, Chart, Frame, Mark, Tick
 from vramplan.report import CurveRow
 from vramplan.units import count_text
 from pyscript.tree import Element, h, svg
@@ -74,7 +74,7 @@ def _crossing(chart: Chart) -> list[Element]:
     ]
 
 
-def plot(chart: Chart | GpuChart | BatchChart, marks: tuple, line: str) -> list[Element]:
+def plot(chart: Axes, marks: tuple, line: str) -> list[Element]:
     """What every drawing of memory has: both axes, the line with its name, and the curve through its marks."""
     frame = chart.frame
     budget_dy = -LABEL_GAP if chart.room_above_budget else TEXT_HEIGHT
