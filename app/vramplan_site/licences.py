@@ -45,7 +45,7 @@ def wheel_licence(wheel: Path) -> tuple[str, str]:
         (metadata,) = [name for name in names if name.endswith(".dist-info/METADATA")]
         head = archive.read(metadata).decode().splitlines()
         texts = [archive.read(name).decode() for name in names if ".dist-info/licenses/" in name]
-    (expression,) = [line.split(": ", 1)[1] for line in head if line.startswith("License-Expression: ")]
-    if not texts:
-        raise ValueError(f"{wheel.name} carries no licence text; put one into {TEXTS.name}/")
-    return expression, "\n".join(texts)
+    named = [line.split(": ", 1)[1] for line in head if line.startswith(("License-Expression: ", "License: "))]
+    if not named or not texts:
+        raise ValueError(f"{wheel.name} carries no licence or no text of it; put one into {TEXTS.name}/")
+    return named[0], "\n".join(texts)

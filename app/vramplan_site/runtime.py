@@ -3,7 +3,7 @@
 Three slow steps run inside Pyodide, in Node, and are kept in .cache/ under a hash of what went in:
 
     stdlib   Pyodide's standard library, compiled
-    extras   pydantic's wheels, compiled, with the lock that micropip froze for them
+    extras   the wheels of pydantic and ruamel.yaml, compiled, with the lock that micropip froze for them
     start    our packages, compiled, with the standard-library modules they use; then the rest of that zip
 
 The rest is what follows in the same zip file: the page writes it over the start zip's directory (its last part)
@@ -27,7 +27,8 @@ from vramplan_site.toolchain import CACHE, ROOT
 INSIDE = Path(__file__).with_name("inside")
 PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm")
 PACKAGES = {"vramplan": ROOT / "app" / "vramplan", "pyscript": ROOT / "pyscript"}
-EXTRA = "pydantic"
+EXTRAS = {"pydantic": "pydantic", "ruamel-yaml": "ruamel.yaml"}
+"""Packages that the page loads when they are first needed, and the modules they are imported as."""
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
 NOT_AT_START = ("cli.py", "__main__.py", "documents.py", "fetching.py", "png.py")
@@ -114,16 +115,17 @@ def make_stdlib(folder: Path, pyodide: Path) -> None:
 
 
 def make_extras(folder: Path, pyodide: Path, stdlib: Path) -> None:
-    """Resolve and freeze pydantic with micropip, compile its wheels, and put their new checksums in the lock."""
-    toolchain.say(f"Resolving and compiling {EXTRA} for the page …")
+    """Resolve and freeze the extra packages with micropip, compile their wheels, and put their new checksums in the lock."""
+    toolchain.say(f"Resolving and compiling {' and '.join(EXTRAS)} for the page …")
     wheels = toolchain.wasm_wheels()
     inside = {"pyodide": pyodide, "stdlib": stdlib, "folders": {"/wheels": wheels, "/out": folder}}
-    run_inside("freeze.py", ["/wheels", EXTRA, "/out/lock.json"], **inside)
+    run_inside("freeze.py", ["/wheels", EXTRAS, "/out/lock.json"], **inside)
     lock = json.loads((folder / "lock.json").read_text("utf-8"))
     (folder / "wheels").mkdir()
     names = [package["file_name"].rpartition("/")[2] for package in lock["packages"].values()]
     run_inside("compile.py", [[f"/wheels/{name}", f"/out/wheels/{name}"] for name in names], **inside)
-    for package, name in zip(lock["packages"].values(), names, strict=True):
+    for (key, package), name in zip(lock["packages"].items(), names, strict=True):
+        package["name"] = key  # what Pyodide lists as loaded
         package["file_name"] = name
         package["sha256"] = hashlib.sha256((folder / "wheels" / name).read_bytes()).hexdigest()
     (folder / "lock.json").write_text(json.dumps(lock), "utf-8")

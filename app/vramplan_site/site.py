@@ -10,7 +10,7 @@ from vramplan.importing.hub import ORIGIN
 from vramplan_site import errors, toolchain
 from vramplan_site.licences import write_licences
 from vramplan_site.pages import write_pages
-from vramplan_site.runtime import EXTRA, PYODIDE_FILES, Runtime, make_runtime
+from vramplan_site.runtime import EXTRAS, PYODIDE_FILES, Runtime, make_runtime
 from vramplan_site.toolchain import CACHE, DIST, ROOT, say
 
 STDLIB_PLACE = "/lib/python314.zip"
@@ -103,7 +103,7 @@ def write_runtime(runtime: Runtime) -> tuple[str, dict]:
         "module": "pyscript.page",
         "lock": lock,
         "extras": {
-            "zip": STDLIB_PLACE, "rest": hashed(runtime.rest.read_bytes(), "stdlib", ".bin"), "at": runtime.rest_at, "packages": [EXTRA],
+            "zip": STDLIB_PLACE, "rest": hashed(runtime.rest.read_bytes(), "stdlib", ".bin"), "at": runtime.rest_at, "packages": list(EXTRAS),
         },
     }
 

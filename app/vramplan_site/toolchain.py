@@ -174,7 +174,7 @@ def axe_path() -> Path:
 
 
 def wasm_wheels() -> Path:
-    """The folder with the wheels of locks/wasm.lock: pydantic for the page, and micropip for the build."""
+    """The folder with the wheels of locks/wasm.lock: what the page loads when it is needed, and micropip for the build."""
     lock, target = LOCKS / "wasm.lock", CACHE / "wheels"
     stamp = CACHE / "wheels.stamp"
     wanted = digest(lock)
