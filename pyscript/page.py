@@ -26,6 +26,7 @@ from pyscript.bring import Bring
 from pyscript.controls import Controls
 from pyscript.dom import Region
 from pyscript.events import Later, listen, start as start_task
+from pyscript.lengths import LengthsSide
 from pyscript.own_run import OwnRun
 from pyscript.placement import PlacementSide
 from pyscript.results import ResultsSide
@@ -68,8 +69,10 @@ class Page:
         bring = Bring(lambda: self._texts, self._use)
         self._own_run = OwnRun(lambda: self._estimate, self._use)
         self._placement = PlacementSide(lambda: self._settings)
+        self._lengths = LengthsSide(lambda: self._estimate)
         self._bringing = {
             "place": self._placement.read_boxes,
+            "lengths-read": self._lengths.read_box,
             "own-run-read": self._own_run.read_box,
             "bring-read": bring.read_box, "bring-fetch": bring.fetch, "bring-cancel": bring.cancel, "bring-as-dense": bring.read_as_dense,
         }
@@ -137,6 +140,7 @@ class Page:
             self._count(self._settings, names)
         self._own_run.show(self._estimate)
         self._placement.renew()
+        self._lengths.renew()
 
     def _count(self, settings: Settings, names: set[str]) -> None:
         """Show the estimate of a valid run, or the sentence that says why the accounting has none."""
@@ -245,6 +249,9 @@ class Page:
             self._toast("Back to the opening configuration")
         elif action in self._bringing:
             self._bringing[action]()
+        elif action == "use-length":
+            self._use({"sequence_length": data.length})
+            self._toast(f"{report.labels_text(('sequence_length',))} set to {count_text(int(data.length))}")
         elif action == "dismiss-notices":
             self._notices.hide()
             document.getElementById("answer").focus()

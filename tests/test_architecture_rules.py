@@ -15,7 +15,7 @@ CORE, SITE = APP / "vramplan", APP / "vramplan_site"
 
 # A module may import the modules of earlier rungs only; modules on one rung do not know each other.
 RUNGS = (
-    {"units", "errors", "data", "measured_run", "measured_run.record"},
+    {"units", "errors", "data", "lengths", "measured_run", "measured_run.record"},
     {"constants", "nvidia_smi", "placement"},
     {"free_memory"},
     {"architecture", "quantized", "stacks"},
@@ -51,6 +51,7 @@ RUNGS = (
     {"measured_run.snapshot", "measured_run.doubts", "measured_run.rows"},
     {"measured_run.reading", "measured_run.failure"},
     {"importing.expressions", "importing.foreign", "importing.hub", "importing.patterns", "importing.text"},
+    {"importing.length_files"},
     {"importing.families", "importing.values"},
     {"importing.inventory"},
     {"importing.adapter", "importing.chosen", "importing.model", "importing.quantization"},
@@ -58,20 +59,22 @@ RUNGS = (
     {"importing"},
     {"gpus"},
     {"fit", "curve", "compare", "timeline", "ranges"},
-    {"claims", "fitmap", "hardware", "sweep"},
+    {"claims", "fitmap", "hardware", "length_fit", "sweep"},
     {"chart", "studio", "words"},
-    {"timechart", "mapchart"},
+    {"timechart", "lengthchart", "mapchart"},
     {"report", "accounts", "brought", "evidence", "fetching", "own_run", "measure", "placement_report"},
-    {"beside", "chronicle", "needs"},
+    {"beside", "chronicle", "lengths_report", "needs"},
+    {"document"},
+    {"lengths_document"},
     {"questions"},
     {"scene"},
     {"calculation", "documents", "share", "svg", "tables"},
-    {"blocks", "png"},
+    {"blocks", "cli_lengths", "png"},
     {"cli"},
     {"__init__", "__main__"},
 )
 BROWSER_ONLY = {"js", "pyodide", "pyodide_js", "micropip"}
-THIRD_PARTY = {"documents": {"pydantic"}, "png": {"PIL"}, "accountings.step.arrays": {"numpy"}, "sweep": {"numpy"}}
+THIRD_PARTY = {**dict.fromkeys(("document", "documents", "lengths_document"), {"pydantic"}), "png": {"PIL"}, "accountings.step.arrays": {"numpy"}, "sweep": {"numpy"}}
 
 
 def sources(folder):

@@ -292,7 +292,11 @@ def axis_end(current: int, longest_fitting: int | None, cap: int) -> int:
 
 def memory_ticks(top_bytes: int) -> list[int]:
     """Round GiB values from 0 to the first one at or above `top_bytes`, few enough to read."""
-    top = -(-top_bytes // GIB)
+    return round_ticks(-(-top_bytes // GIB))
+
+
+def round_ticks(top: int) -> list[int]:
+    """Round values from 0 to the first one at or above `top`, few enough to read."""
     magnitude = 1
     while True:
         for step in TICK_STEPS:

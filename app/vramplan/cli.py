@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from vramplan import blocks, brought, chronicle, measure, own_run, scene, tables
+from vramplan import blocks, brought, chronicle, cli_lengths, measure, own_run, scene, tables
 from vramplan.accountings import ACCOUNTINGS, estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.checks import came
@@ -32,6 +32,7 @@ from vramplan.importing.problems import ImportProblem
 from vramplan.ledger import Estimate
 from vramplan.measured_run.pickled import MAX_BYTES
 from vramplan.measured_run.reading import Reading, read_file
+from vramplan.length_fit import length_fit
 from vramplan.link import read_query, to_query, unused_notices
 from vramplan.placement_report import ACCOUNTING, placed
 from vramplan.png import png
@@ -60,6 +61,7 @@ COMMANDS = {
     "timeline": "memory over a training step, drawn: what is alive at every layer, forward and backward",
     "sweep": "every combination of settings with several values: ranges of numbers, lists of choices; as a table, CSV or JSON",
     "link": "the link that opens this run in the page (with --link, at the same address)",
+    "lengths": "a file of token lengths against the run: percentiles, what is cut, whether batches fit, padded and packed",
     "measured": "what was measured of a run, against its estimate: a paste, an out-of-memory message, a memory snapshot",
     "measure": "a script that measures this run on your GPU and prints one line for `measured`",
     "import": "what a config.json or an adapter_config.json comes to: parameters, settings, what was assumed",
@@ -73,6 +75,7 @@ SWEEP_EPILOG = (
 
 FILES = {
     "import": "a config.json or an adapter_config.json",
+    "lengths": "one token length a line, a CSV file with a column of them, or JSON Lines with a key of them",
     "measured": "text with max_memory_allocated(), memory_summary(), nvidia-smi output or an out-of-memory message, or a memory snapshot",
 }
 """What the commands that read a file of their own read."""
@@ -91,8 +94,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         read, given = _brought(options, _one_each(options, link.texts | flags), link.version)
         reading = _measurement(options, link.texts | flags) if options.command == "measured" else None
+        samples = cli_lengths.read(_given(options, "file"), _given(options, "column")) if options.command == "lengths" else None
     except ImportProblem as problem:
-        return _refused(problem, as_json=options.json and options.command in ("import", "measured"))
+        return _refused(problem, as_json=options.json and options.command in ("import", "lengths", "measured"))
     if options.command == "import":
         return _print(lambda: _document("import", read[-1]) if options.json else tables.import_table(read[-1]))
     texts = link.texts | given | flags
@@ -107,6 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
         written = measure.script(settings) if options.command == "measure" else ""
         if current and options.command == "measured":
             current = own_run.with_reading(current, reading)
+        held = length_fit(samples.lengths, current) if samples else None
     except SettingsError as problem:
         return _wrong(problem)
     except NotExpressible as problem:
@@ -125,6 +130,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _print(lambda: _document("measure", (settings, written)) if options.json else written)
     if options.command == "measured":
         status = _print(lambda: _document("measured", (current, reading)) if options.json else tables.measured_table(current, reading))
+        return status or (FITS if current.fits else DOES_NOT_FIT)
+    if held:
+        status = _print(lambda: _document("lengths", (samples, held)) if options.json else cli_lengths.table(samples, held))
         return status or (FITS if current.fits else DOES_NOT_FIT)
     status = _print(lambda: _json(options.command, current) if options.json else _text(options.command, current))
     return status or (FITS if current.fits else DOES_NOT_FIT)
@@ -414,6 +422,8 @@ def _parser() -> argparse.ArgumentParser:
         if name == "place":
             command.add_argument("--free", metavar="GIB", help="free memory of every card, as 22.5,22.5,10, or what nvidia-smi --query-gpu=index,memory.total,memory.free --format=csv prints")
             command.add_argument("--cards", metavar="NUMBERS", help="numbers of the cards to use, as 0,1; left out, the fewest that hold the run")
+        if name == "lengths":
+            command.add_argument("--column", metavar="NAME", help="the column or key that holds the lengths; left out, one that is named so, or the only one with whole numbers")
         if name == "compare":
             command.add_argument("--accountings", metavar="LIST", help=f"compare accountings in place of methods: all, or a comma list of {', '.join(ACCOUNTINGS)}")
         output.add_argument("--json", action="store_true", help="print JSON instead of a table")

@@ -3,22 +3,22 @@
 Loaded only where a document is made: pydantic is not on the way to the first number.
 """
 
-from decimal import Decimal
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import Field
 
-from vramplan import accounts, chronicle, own_run, units
+from vramplan import accounts, chronicle, own_run
 from vramplan.claims import Held, held
 from vramplan.compare import compared, counted_by
 from vramplan.curve import Curve
-from vramplan.fields import FIELDS
+from vramplan.document import Bytes, Document, Setting, settings_values as _settings
 from vramplan.fit import Fit, Limit
 from vramplan.gpus import GpuCurve
 from vramplan.hardware import Needed, grid
 from vramplan.importing.imported import Imported
 from vramplan.importing.model import Left
 from vramplan.importing.problems import ImportProblem
+from vramplan.lengths_document import LengthsDocument
 from vramplan.ledger import Band, Estimate, Frame, Moment, Term
 from vramplan.link import to_query
 from vramplan.measure import needs
@@ -33,21 +33,6 @@ from vramplan.sweep import Sweep
 from vramplan.timeline import Timeline
 from vramplan.words import cost_text
 
-Setting = bool | int | Annotated[Decimal, PlainSerializer(units.plain_decimal, return_type=str)] | str
-"""A setting's value: yes/no, whole number, choice, or an exact decimal, which is written as a string."""
-
-Bytes = Annotated[int, Field(description="Whole bytes")]
-
-
-class Document(BaseModel):
-    """A document with exactly the keys its model names."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    def to_json(self) -> str:
-        """The document as indented JSON text."""
-        return self.model_dump_json(indent=2)
-
 
 class ParametersDocument(Document):
     """Parameter counts of the model."""
@@ -61,12 +46,6 @@ class TermDocument(Document):
 
     name: str
     bytes: Bytes
-
-
-def _settings(settings: Settings) -> dict[str, Setting]:
-    values = {field.name: getattr(settings, field.name) for field in FIELDS}
-    known = {name: value for name, value in values.items() if value is not None}
-    return known | ({"gpu": int(settings.gpu)} if settings.gpu.isdecimal() else {})
 
 
 class BandDocument(Document):
@@ -789,6 +768,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "accountings": AccountingsDocument,
     "timeline": TimelineDocument,
     "sweep": SweepDocument,
+    "lengths": LengthsDocument,
     "link": LinkDocument,
     "measure": MeasureDocument,
     "measured": MeasuredDocument,

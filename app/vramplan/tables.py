@@ -52,7 +52,7 @@ def estimate_table(estimate: Estimate) -> str:
     """Headline, the component table with bars, the moments and tensors, the other accountings, and parameter counts."""
     rows = [("Component", "GiB", "Share", "")]
     for row in report.components(estimate):
-        rows.append((row.label, row.gib, row.share_text, _bar(row.share)))
+        rows.append((row.label, row.gib, row.share_text, bar(row.share)))
         rows += [(f"  {part.label}", part.gib, "", "") for part in row.parts]
     rows.append(("Peak per GPU", report.components_total(estimate), "", ""))
     facts = [(fact.label, fact.text, fact.exact) for fact in report.facts(estimate)]
@@ -120,7 +120,7 @@ def _gpu_marks(row: report.GpuRow) -> str:
 
 def moments_table(estimate: Estimate) -> str:
     """Every moment of the step with a bar, the largest marked; empty where there is only one."""
-    rows = [(row.label, row.gib, _bar(row.share), "← peak" if row.largest else "") for row in accounts.moments(estimate)]
+    rows = [(row.label, row.gib, bar(row.share), "← peak" if row.largest else "") for row in accounts.moments(estimate)]
     return columns([("Moment", "GiB", "", ""), *rows], left=(0, 2, 3)) if rows else ""
 
 
@@ -220,7 +220,8 @@ def _marks(row: report.CurveRow) -> str:
     return f"← {', '.join(marks)}" if marks else ""
 
 
-def _bar(share: float) -> str:
+def bar(share: float) -> str:
+    """A bar for a share of the longest one."""
     return BAR * round(BAR_WIDTH * share)
 
 

@@ -18,6 +18,7 @@ from vramplan_site.toolchain import ROOT
 from pyscript import panels
 from pyscript.tree import Child, Element, h, markup
 from pyscript.views.form import form, own_run_panel
+from pyscript.views.lengths import panel as lengths_panel
 from pyscript.views.placement import panel as placement_panel
 
 SLOT = re.compile(r"<!--slot ([\w-]+)-->")
@@ -79,6 +80,7 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "assumptions": panels.assumptions(opening),
         "others": panels.others(opening),
         "differences": panels.differences(opening),
+        "lengths": lengths_panel(),
         "own-run": own_run_panel(),
         "placement": placement_panel(),
         "verdicts": explain.verdicts(),

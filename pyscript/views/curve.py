@@ -79,15 +79,15 @@ def plot(chart: Axes, marks: tuple, line: str) -> list[Element]:
     frame = chart.frame
     budget_dy = -LABEL_GAP if chart.room_above_budget else TEXT_HEIGHT
     return [
-        *(element for tick in chart.x_ticks for element in _x_tick(tick, frame)),
-        *(element for tick in chart.y_ticks for element in _y_tick(tick, frame)),
+        *(element for tick in chart.x_ticks for element in x_tick(tick, frame)),
+        *(element for tick in chart.y_ticks for element in y_tick(tick, frame)),
         svg("line", x1=frame.left, x2=frame.plot_right, y1=chart.budget_y, y2=chart.budget_y, class_="budget-line"),
         label(line, frame.plot_right, chart.budget_y, dy=budget_dy, anchor="end", class_="budget-text"),
         svg("polyline", points=" ".join(f"{mark.x},{mark.y}" for mark in marks), class_="curve-line"),
     ]
 
 
-def _x_tick(tick: Tick, frame: Frame) -> list[Element]:
+def x_tick(tick: Tick, frame: Frame) -> list[Element]:
     """A line across the plot at a place of the horizontal axis, and its number."""
     return [
         svg("line", x1=tick.at, x2=tick.at, y1=frame.top, y2=frame.floor, class_="grid"),
@@ -95,7 +95,7 @@ def _x_tick(tick: Tick, frame: Frame) -> list[Element]:
     ]
 
 
-def _y_tick(tick: Tick, frame: Frame) -> list[Element]:
+def y_tick(tick: Tick, frame: Frame) -> list[Element]:
     """The same for the memory axis."""
     return [
         svg("line", x1=frame.left, x2=frame.plot_right, y1=tick.at, y2=tick.at, class_="grid"),

@@ -83,15 +83,20 @@ def check_announced(length: str) -> None:
 
 
 def decoded(data: bytes) -> str:
-    """The text of a file. Raises ImportProblem for what is no text, naming it."""
+    """The text of a file that may describe a model. Raises ImportProblem for what is no text, naming it."""
     check_size(len(data))
+    return text_of(data, BRING)
+
+
+def text_of(data: bytes, hint: str) -> str:
+    """The text of a file of any size. Raises ImportProblem for what is no text, naming it; `hint`: what to bring instead."""
     for head, what in HEADS:
         if data.startswith(head):
-            raise ImportProblem("not_text", f"This is {what}.", BRING)
+            raise ImportProblem("not_text", f"This is {what}.", hint)
     if SAFETENSORS.match(data) and data[4:8] == bytes(4):
-        raise ImportProblem("not_text", "This is a safetensors file of weights.", BRING)
+        raise ImportProblem("not_text", "This is a safetensors file of weights.", hint)
     if b"\x00" in data and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise ImportProblem("not_text", "The file is not text: it holds zero bytes.", BRING)
+        raise ImportProblem("not_text", "The file is not text: it holds zero bytes.", hint)
     decode = codecs.utf_16_decode if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else codecs.utf_8_decode
     try:
         return decode(data, "strict", True)[0]
