@@ -34,7 +34,7 @@ RUNGS = (
     {"accountings.step.fused_adapters", "accountings.step.confidence"},
     {"accountings.step.experts", "accountings.step.latent", "accountings.step.short_convolution", "accountings.step.sinks"},
     {"accountings.step.delta_net"},
-    {"accountings.step.layer", "accountings.step.scores"},
+    {"accountings.step.batch", "accountings.step.layer", "accountings.step.scores"},
     {"accountings.step.litgpt", "accountings.step.torchtune"},
     {"accountings.step.head", "accountings.step.state"},
     {"accountings.step.walks", "accountings.step.shares"},

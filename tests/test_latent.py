@@ -7,6 +7,7 @@ import pytest
 
 from configurations import CUSTOM_STEP, LATENT_ATTENTION
 from vramplan import estimate
+from vramplan.accountings.step.batch import batch_of
 from vramplan.accountings.step.build import structure
 from vramplan.accountings.step.layers import rows_of_layers
 from vramplan.accountings.step.walks import layer_walks
@@ -90,11 +91,16 @@ def test_kernels_follow_the_widths_of_the_heads():
 
 
 def test_blocks_of_keys_are_counted_for_wide_heads_only():
-    wide = {"head_dim": "192", "qk_nope_head_dim": "128", "qk_rope_head_dim": "64", "v_head_dim": "128", "sequence_length": "4096"}
-    assert run_of().key_blocks == 0
-    assert run_of(**wide).key_blocks == 6 * (200 // 6)
-    assert run_of(**wide, micro_batch="50").key_blocks == 300
-    assert run_of(**wide | {"sequence_length": "128"}).key_blocks == 6 * 2
+    wide = {"head_dim": "192", "qk_nope_head_dim": "128", "qk_rope_head_dim": "64", "v_head_dim": "128"}
+
+    def blocks(rows, length, **shape):
+        _, _, found, *_ = batch_of(run_of(**shape), rows, length)
+        return found
+
+    assert blocks(1, 4096) == 0
+    assert blocks(1, 4096, **wide) == 6 * (200 // 6)
+    assert blocks(50, 4096, **wide) == 300
+    assert blocks(1, 128, **wide) == 6 * 2
 
 
 @pytest.mark.parametrize(("field", "changes"), [

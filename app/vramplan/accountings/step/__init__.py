@@ -9,6 +9,7 @@ from functools import partial
 
 from vramplan.accountings.step import confidence
 from vramplan.accountings.step.bands import process_band, reserved_band
+from vramplan.accountings.step.batch import batch_of
 from vramplan.accountings.step.batches import Batches
 from vramplan.accountings.step.build import MATH, structure
 from vramplan.accountings.step.describe import holdings, terms
@@ -19,6 +20,7 @@ from vramplan.accountings.step.moments import LAST, LOSS, Step, step_of
 from vramplan.accountings.step.placing import placed
 from vramplan.accountings.step.shares import total
 from vramplan.accountings.step.structure import HALF
+from vramplan.accountings.step.tape import Batch
 from vramplan.ledger import LIKELY, YES, Band, Estimate, Frame, Moment, Parameters, Placed, Term, verdict
 from vramplan.settings import Settings
 
@@ -33,16 +35,16 @@ def estimate(settings: Settings) -> Estimate:
     """The estimate of one run, moment by moment. Raises NotExpressible when there are no tensors for a setting."""
     run = structure(settings)
     step = step_of(run)
-    batch = _batch(settings)
+    batch = _batch(step, settings)
     largest: dict[str, object] = {}
     for instant in step.instants:
         before = largest.get(instant.moment)
         if before is None or instant.bytes(*batch) > before.bytes(*batch):
             largest[instant.moment] = instant
     moments = tuple(
-        Moment(name, terms(instant, *batch), partial(holdings, step, instant, *batch)) for name, instant in largest.items()
+        Moment(name, terms(instant, batch), partial(holdings, step, instant, batch)) for name, instant in largest.items()
     )
-    reserved, process = _bands(settings, step, *batch)
+    reserved, process = _bands(settings, step, batch)
     return Estimate(
         "step",
         settings,
@@ -68,21 +70,22 @@ def _checkpoints_on_host(step: Step, tokens: int) -> tuple[Term, ...]:
 
 def frames(settings: Settings, *, most_layers: int) -> tuple[Frame, ...]:
     """The run from loading to the end of its second step, in order of time. Raises NotExpressible."""
-    return frames_of(step_of(structure(settings)), *_batch(settings), most_layers=most_layers)
+    step = step_of(structure(settings))
+    return frames_of(step, _batch(step, settings), most_layers=most_layers)
 
 
 def peak_bytes(settings: Settings) -> int:
     """The largest moment alone, in bytes."""
-    tokens, length = _batch(settings)
-    return max(instant.bytes(tokens, length) for instant in step_of(structure(settings)).peaks)
+    step = step_of(structure(settings))
+    return _peak(step, _batch(step, settings))
 
 
 def fits(settings: Settings) -> bool:
     """Whether the verdict is yes or likely."""
     step = step_of(structure(settings))
-    tokens, length = _batch(settings)
-    peak = max(instant.bytes(tokens, length) for instant in step.peaks)
-    _, process = _bands(settings, step, tokens, length)
+    batch = _batch(step, settings)
+    peak = _peak(step, batch)
+    _, process = _bands(settings, step, batch)
     budget = settings.budget_bytes
     usable = budget - settings.context_bytes
     return verdict(usable=usable, budget=budget, peak=peak, process=process, divided=settings.divides_states) in (YES, LIKELY)
@@ -102,12 +105,16 @@ def grid(settings: Settings, micro_batches, lengths):
 
 def tensors_of_size(settings: Settings, wanted: Callable[[int], bool]) -> tuple[Placed, ...]:
     """Every single tensor whose bytes are wanted, with each instant at which it is alive. Raises NotExpressible."""
-    return placed(step_of(structure(settings)), *_batch(settings), wanted)
+    step = step_of(structure(settings))
+    return placed(step, _batch(step, settings), wanted)
 
 
-def _batch(settings: Settings) -> tuple[int, int]:
-    """Tokens that go through the model together, and the length of a row."""
-    return settings.rows * settings.sequence_length, settings.sequence_length
+def _batch(step: Step, settings: Settings) -> Batch:
+    return batch_of(step.run, settings.rows, settings.sequence_length)
+
+
+def _peak(step: Step, batch: Batch) -> int:
+    return max([instant.bytes(*batch) for instant in step.peaks])
 
 
 def writes_attention_out(settings: Settings) -> bool:
@@ -120,12 +127,12 @@ def unchecked(settings: Settings) -> tuple[str, ...]:
     return confidence.unchecked(structure(settings))
 
 
-def _bands(settings: Settings, step: Step, tokens: int, length: int) -> tuple[Band, Band]:
+def _bands(settings: Settings, step: Step, batch: Batch) -> tuple[Band, Band]:
     """What the allocator and the process are expected to hold."""
-    peak = max(instant.bytes(tokens, length) for instant in step.peaks)
-    resting = [step.resting(moment, tokens, length) for moment in (LOSS, LAST)]
+    peak = _peak(step, batch)
+    resting = [step.resting(moment, *batch) for moment in (LOSS, LAST)]
     smaller = min(
-        max((instant.bytes(tokens, length) for instant in instants), default=rest) - rest
+        max((instant.bytes(*batch) for instant in instants), default=rest) - rest
         for instants, rest in zip(step.by_transient, resting, strict=True)
     )
     reserved = reserved_band(step.run, peak=peak, smaller_transient=smaller)

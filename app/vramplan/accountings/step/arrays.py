@@ -49,15 +49,15 @@ def _part(run: Batches, micro_batches: numpy.ndarray, lengths: numpy.ndarray) ->
 
 def _over(surface: Surface, run: Batches, micro_batches: numpy.ndarray, lengths: numpy.ndarray, rows: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
     """Peaks and verdicts over one surface; in Python's own whole numbers where 64 bits could overflow."""
-    batch = run.tokens(micro_batches, lengths), lengths, rows
-    largest = surface.bound(*(int(each.max()) for each in batch))
+    batch = tuple(numpy.broadcast_to(each, lengths.shape) for each in (*run.batch(micro_batches, lengths), rows))
+    largest = surface.bound(tuple(int(each.max()) for each in batch))
     if LARGEST_PERCENT * max(largest, run.budget) > LARGEST_WHOLE:
         batch = tuple(each.astype(object) for each in batch)
-    peaks = surface.peak(*batch)
+    peaks = surface.peak(batch)
     sure = HUNDRED_PERCENT * peaks <= run.sure_percent * run.usable
     verdicts = numpy.where(sure, PLACE[YES], PLACE[NO])
     between = numpy.flatnonzero((peaks <= run.usable) & ~sure)
     if len(between):
-        process = surface.process(peaks[between], *(each[between] for each in batch), context=run.settings.context_bytes)
+        process = surface.process(peaks[between], tuple(each[between] for each in batch), context=run.settings.context_bytes)
         verdicts[between] = numpy.where(process.middle <= run.budget, PLACE[LIKELY], PLACE[UNLIKELY])
     return peaks, numpy.where(peaks > run.usable, PLACE[NO], verdicts).astype(numpy.int8)

@@ -2,12 +2,14 @@
 peak is a surface.
 """
 
+from vramplan.accountings.step.batch import batch_of
 from vramplan.accountings.step.build import LossChunks, structure, switches
 from vramplan.accountings.step.surfaces import Surface, surface_of
+from vramplan.accountings.step.tape import Batch
 from vramplan.ledger import HUNDRED_PERCENT, sure_percent, verdict
 from vramplan.settings import Settings
 
-Region = tuple[bool, bool, bool, bool, int, int, int]
+Region = tuple[bool, bool, bool, bool, bool, int]
 """What a batch turns on, and the columns of a tile of its loss: everything but the rows of that that a structure has of a batch."""
 
 
@@ -18,7 +20,8 @@ class Batches:
         self.settings = settings
         self.budget, self.divided = settings.budget_bytes, settings.divides_states
         self.usable, self.sure_percent = self.budget - settings.context_bytes, sure_percent(divided=self.divided)
-        self.chunks, self._turns = LossChunks(structure(settings), settings), switches(settings)
+        self._run, self._turns = structure(settings), switches(settings)
+        self.chunks = LossChunks(self._run, settings)
         self._rows = settings.rows // settings.micro_batch
         self._surfaces: dict[Region, Surface] = {}
 
@@ -26,20 +29,20 @@ class Batches:
         """The peak in bytes and the verdict of one batch."""
         rows, columns = self.chunks.of(micro_batch, length)
         surface = self.surface((*self.turned(micro_batch, length), columns), micro_batch, length)
-        batch = self.tokens(micro_batch, length), length, rows
-        peak, process = surface.peak(*batch), None
+        batch = *self.batch(micro_batch, length), rows
+        peak, process = surface.peak(batch), None
         if peak <= self.usable and HUNDRED_PERCENT * peak > self.sure_percent * self.usable:
-            process = surface.process(peak, *batch, context=self.settings.context_bytes)
+            process = surface.process(peak, batch, context=self.settings.context_bytes)
         return peak, verdict(usable=self.usable, budget=self.budget, peak=peak, process=process, divided=self.divided)
 
-    def tokens(self, micro_batch: int, length: int) -> int:
-        """Tokens that go through the model together; of arrays as well."""
-        return self._rows * micro_batch * length
+    def batch(self, micro_batch: int, length: int) -> Batch:
+        """What tensors grow with; of arrays, arrays."""
+        return batch_of(self._run, self._rows * micro_batch, length)
 
-    def turned(self, micro_batch: int, length: int) -> tuple[bool, bool, bool, bool, int, int]:
+    def turned(self, micro_batch: int, length: int) -> tuple[bool, bool, bool, bool, bool]:
         """What a batch turns on; of arrays, arrays."""
         rows, turns = self._rows * micro_batch, self._turns
-        parts = (turns.masked, turns.one_row, turns.sorts_embedding, turns.offloads, turns.key_blocks, turns.row_length)
+        parts = (turns.masked, turns.one_row, turns.sorts_embedding, turns.offloads, turns.one_chunk)
         return tuple(part(rows, length) for part in parts)
 
     def surface(self, region: Region, micro_batch: int, length: int) -> Surface:

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from vramplan.accountings.step import state
+from vramplan.accountings.step.delta_net import CHUNK
 from vramplan.accountings.step.head import loss_rows
 from vramplan.accountings.step.host import EACH, STAGED
 from vramplan.accountings.step.structure import DELTA_MAPS, HALF, LITGPT, SINGLE, TORCHTUNE, TRANSFORMERS, UNDIVIDED, Sharding, Structure
 from vramplan.accountings.step.unsloth_rows import SMALL_CARD_BYTES, rows_and_columns, rows_by_free_memory
-from vramplan.accountings.step.whole import least, most
+from vramplan.accountings.step.whole import most
 from vramplan.architecture import DELTA_NET, NO_MIXER, Architecture
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
@@ -56,10 +57,9 @@ SHORTEST_OFFLOADED_ROW = 512
 UNSLOTH, UNSLOTH_BY_FREE_MEMORY = "unsloth", "unsloth-2025.11"
 """Losses whose chunks depend on the GPU, and the one where that is on the memory that is free."""
 
-KEY_PARTS, ROWS_OF_KEYS, WIDEST_IN_REGISTERS = 200, 64, 128
-"""Parts that all heads' keys are worked on in at most, keys of a block, and widest head whose gradients need no room of their own in the
-memory-efficient kernel. Source: torch 2.13.0, ATen/native/transformers/cuda/attention_backward.cu, _efficient_attention_backward
-(num_splits_key); mem_eff_attention/kernel_backward.h (kOutputInRF)."""
+WIDEST_IN_REGISTERS = 128
+"""Widest head whose gradients need no room of their own in the memory-efficient kernel. Source: torch 2.13.0,
+ATen/native/transformers/cuda/mem_eff_attention/kernel_backward.h (kOutputInRF)."""
 
 SIZES = {"bf16": HALF, "fp32": SINGLE}
 """Bytes per value of the two precisions."""
@@ -86,7 +86,7 @@ def structure(settings: Settings) -> Structure:
     targets, on_experts = _targets(settings)
     attention = _attention(settings, shape, chosen)
     fusible = shape.norm in RMS_NORMS
-    turns = Switches(settings, chosen, shape, attention)
+    turns = Switches(settings, chosen, shape)
     batch = settings.rows, settings.sequence_length
     offload = chosen.checkpoint_offload if turns.offloads(*batch) else ""
     run = Structure(
@@ -103,7 +103,7 @@ def structure(settings: Settings) -> Structure:
         attention=attention,
         masked=turns.masked(*batch),
         one_row=turns.one_row(*batch),
-        key_blocks=turns.key_blocks(*batch),
+        keys_in_blocks=_keys_in_blocks(shape, attention),
         sorts_embedding=turns.sorts_embedding(*batch),
         checkpointing=settings.checkpointing != "none",
         reentrant=chosen.reentrant or bool(offload),
@@ -126,7 +126,7 @@ def structure(settings: Settings) -> Structure:
         quantized_head=prepared and chosen.quantized_head,
         lingers=chosen.lingers,
         compiled=compiled,
-        row_length=turns.row_length(*batch),
+        one_chunk=turns.one_chunk(*batch),
         steps_in_backward=chosen.optimizer_step == IN_BACKWARD and settings.gradient_accumulation_steps == 1,
     )
     rows, columns = LossChunks(run, settings).of(settings.micro_batch, settings.sequence_length)
@@ -139,10 +139,7 @@ class Switches:
     Beside them only the chunks of the loss depend on the batch.
     """
 
-    def __init__(self, settings: Settings, chosen: Policy, shape: Architecture, attention: str):
-        widest = max(shape.head_dim, shape.value_dim)
-        in_blocks = bool(shape.kv_lora_rank) and attention == "efficient-repeated" and widest > WIDEST_IN_REGISTERS
-        self.heads = shape.num_attention_heads if in_blocks else 0
+    def __init__(self, settings: Settings, chosen: Policy, shape: Architecture):
         self.trains_base, self.window, self.hidden_size = settings.trains_base, shape.sliding_window, shape.hidden_size
         self.offload = chosen.checkpoint_offload if settings.checkpointing == "offloaded" else ""
         self.in_chunks = shape.mixer == DELTA_NET
@@ -155,16 +152,9 @@ class Switches:
         """Whether one row goes through the model alone."""
         return rows == 1
 
-    def key_blocks(self, rows: int, length: int) -> int:
-        """Blocks of keys whose gradients the memory-efficient kernel adds up at once; counted for latent attention, which it usually takes."""
-        if not self.heads:
-            return 0
-        heads = rows * self.heads
-        return heads * most(least(-(-length // ROWS_OF_KEYS), KEY_PARTS // heads), 1)
-
-    def row_length(self, rows: int, length: int) -> int:
-        """Tokens of a row where layers go through it in chunks, so that every length has tapes of its own; else 0."""
-        return length if self.in_chunks else 0
+    def one_chunk(self, rows: int, length: int) -> bool:
+        """Whether a row is one chunk, where layers go through it in chunks."""
+        return (length <= CHUNK) & self.in_chunks
 
     def sorts_embedding(self, rows: int, length: int) -> bool:
         """Whether there are enough tokens for the embedding's backward to sort them."""
@@ -185,7 +175,12 @@ def switches(settings: Settings) -> Switches:
     """The switches of a run."""
     chosen = policy(settings)
     shape = _as_coded(settings.architecture, chosen)
-    return Switches(settings, chosen, shape, _attention(settings, shape, chosen))
+    return Switches(settings, chosen, shape)
+
+
+def _keys_in_blocks(shape: Architecture, attention: str) -> bool:
+    """Whether the memory-efficient kernel adds up the gradients of blocks of keys; counted for latent attention, which it usually takes."""
+    return bool(shape.kv_lora_rank) and attention == "efficient-repeated" and max(shape.head_dim, shape.value_dim) > WIDEST_IN_REGISTERS
 
 
 class LossChunks:

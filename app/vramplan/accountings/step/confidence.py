@@ -71,7 +71,7 @@ CONSTANTS = (
     ),
     Constant("vramplan.accountings.step.operations", "HALF_BLOCK", "blocks of the memory-efficient kernel’s backward", TRACED, _takes_efficient_kernel),
     Constant("vramplan.accountings.step.operations", "WIDE_BLOCK", "blocks of the memory-efficient kernel’s backward", TRACED, _takes_efficient_kernel),
-    Constant("vramplan.accountings.step.build", "KEY_PARTS", "parts of the keys in the memory-efficient kernel’s backward", READ, lambda run: run.key_blocks > 0),
+    Constant("vramplan.accountings.step.batch", "KEY_PARTS", "parts of the keys in the memory-efficient kernel’s backward", READ, lambda run: run.keys_in_blocks),
     Constant("vramplan.accountings.step.head", "COPIES_PER_CHUNK", "copies of the scores in a recomputed chunk", TRACED, _loss("chunked")),
     Constant("vramplan.accountings.step.head", "CHUNK_ROWS", "rows of a chunk of the loss", TRACED, _loss("chunked")),
     Constant("vramplan.accountings.step.head", "TILE_ROWS", "rows of a tile of the loss", READ, _loss("tiled")),

@@ -1,14 +1,13 @@
 """A gated delta net in place of attention, on a tape. Source: transformers 5.24.0, models/qwen3_5/modeling_qwen3_5.py,
 Qwen3_5GatedDeltaNet.forward and torch_chunk_gated_delta_rule (what runs where the package fla is not installed).
 
-The rule goes through a row chunk by chunk, and rows are filled up to whole chunks. Widths are values for each token of the row: of what
-is in chunks with its share of the filling, of what a row has once or a chunk has once with a token's share of that; rounded down.
+The rule goes through a row chunk by chunk, and rows are filled up to whole chunks: what is in chunks grows with their number.
 """
 
 from vramplan.accountings.step.operations import cast, multiply, projection, scale
 from vramplan.accountings.step.short_convolution import depthwise_convolution
 from vramplan.accountings.step.structure import DELTA_MAPS, HALF, SINGLE, Structure
-from vramplan.accountings.step.tape import TOKENS, Tape, Tensor
+from vramplan.accountings.step.tape import CHUNKS, LATER_CHUNKS, TOKENS, Tape, Tensor
 
 CHUNK = 64
 """Tokens of a chunk. Source: transformers 5.24.0, models/qwen3_5/modeling_qwen3_5.py, torch_chunk_gated_delta_rule, chunk_size."""
@@ -53,10 +52,10 @@ def chunked_rule(tape: Tape, run: Structure, queries: Tensor, keys: Tensor, valu
     tape.operations[-1].reads += tuple(repeated)
     query, key = _unit_length(tape, run, query), _unit_length(tape, run, key)
     inside = (scale(tape, query, "scaled queries"), key, value)
-    query, key, value = (tape.add("pad", (x,), Tensor(f"{x.name}, filled up", _in_chunks(run, x.width), SINGLE)) for x in inside)
+    query, key, value = (tape.add("pad", (x,), Tensor(f"{x.name}, filled up", CHUNK * x.width, SINGLE, CHUNKS)) for x in inside)
     tape.operations[-1].reads += inside
     rated_values, rated_keys = _times(tape, value, rate, "values times rate"), _times(tape, key, rate, "keys times rate")
-    rated_keys, rated_values = (tape.add("chunks", (x,), Tensor(x.name, x.width, SINGLE, base=x), view=True) for x in (rated_keys, rated_values))
+    rated_keys, rated_values = (tape.add("chunks", (x,), Tensor(x.name, x.width, SINGLE, CHUNKS, base=x), view=True) for x in (rated_keys, rated_values))
     pairwise = _pairwise_decay(tape, run, decay)
     system = multiply(tape, run, _scores(tape, run, rated_keys, key), pairwise, "triangular system")
     inner = multiply(tape, run, _scores(tape, run, query, key), pairwise, "attention inside a chunk")
@@ -65,20 +64,10 @@ def chunked_rule(tape: Tape, run: Structure, queries: Tensor, keys: Tensor, valu
     late_query = _times(tape, query, _exponential(tape, decay), "decayed queries")
     late_key = _times(tape, key, _exponential(tape, decay), "keys, decayed to the end of a chunk")
     core = _scan(tape, run, (inner, late_query, late_key, reads, news))
-    core = tape.add("contiguous", (core,), Tensor("what the rule gives, in order", core.width, SINGLE), shares=True)
+    core = tape.add("contiguous", (core,), Tensor("what the rule gives, in order", core.width, SINGLE, CHUNKS), shares=True)
     given = tape.add("cut off", (core,), Tensor("what the rule gives", values.width, values.itemsize))
     tape.operations[-1].reads += (rated_values, system, inner, decayed, news, reads, late_query, late_key)
     return given
-
-
-def _in_chunks(run: Structure, width: int) -> int:
-    """Values of a token of whole chunks, as values for each token of the row."""
-    return width * CHUNK * _chunks(run) // run.row_length
-
-
-def _chunks(run: Structure) -> int:
-    """Chunks of a row, the last one filled up."""
-    return -(-run.row_length // CHUNK)
 
 
 def _repeated(tape: Tape, run: Structure, x: Tensor) -> Tensor:
@@ -100,7 +89,7 @@ def _unit_length(tape: Tape, run: Structure, x: Tensor) -> Tensor:
 
 def _times(tape: Tape, x: Tensor, factor: Tensor, name: str) -> Tensor:
     """x times a number of each head. Its backward makes a product of x's size before it adds that up. Source: torch 2.13.0, MulBackward0."""
-    return tape.add("product", (x, factor), Tensor(name, x.width, SINGLE), saves=(x, factor), scratch=((TOKENS, x.bytes),))
+    return tape.add("product", (x, factor), Tensor(name, x.width, SINGLE, x.growth), saves=(x, factor), scratch=((x.growth, x.bytes),))
 
 
 def _exponential(tape: Tape, x: Tensor) -> Tensor:
@@ -110,10 +99,10 @@ def _exponential(tape: Tape, x: Tensor) -> Tensor:
 
 def _pairwise_decay(tape: Tape, run: Structure, decay: Tensor) -> Tensor:
     """How much each token of a chunk has decayed for each later one."""
-    width = _in_chunks(run, run.shape.mixer_value_heads * CHUNK)
-    differences = tape.add("difference", (decay,), Tensor("differences of decays", width, SINGLE), scratch=((TOKENS, SINGLE * width),))
-    masked = tape.add("mask", (differences,), Tensor("masked differences", width, SINGLE))
-    pairwise = Tensor("decay of every pair in a chunk", width, SINGLE)
+    width = _pairs(run)
+    differences = tape.add("difference", (decay,), Tensor("differences of decays", width, SINGLE, CHUNKS), scratch=((CHUNKS, SINGLE * width),))
+    masked = tape.add("mask", (differences,), Tensor("masked differences", width, SINGLE, CHUNKS))
+    pairwise = Tensor("decay of every pair in a chunk", width, SINGLE, CHUNKS)
     return tape.add("exp", (masked,), pairwise, saves=(pairwise,))
 
 
@@ -122,15 +111,19 @@ def _scores(tape: Tape, run: Structure, a: Tensor, key: Tensor) -> Tensor:
     size = HALF if run.autocast else SINGLE
     key = cast(tape, key, size, f"16-bit {key.name}")
     a = cast(tape, a, size, f"16-bit {a.name}")
-    width = _in_chunks(run, run.shape.mixer_value_heads * CHUNK)
-    return tape.add("scores", (a, key), Tensor("products in a chunk", width, size), saves=(a, key))
+    return tape.add("scores", (a, key), Tensor("products in a chunk", _pairs(run), size, CHUNKS), saves=(a, key))
+
+
+def _pairs(run: Structure) -> int:
+    """Pairs of tokens of a chunk, for every head."""
+    return CHUNK * CHUNK * run.shape.mixer_value_heads
 
 
 def _solved(tape: Tape, system: Tensor, x: Tensor, name: str) -> Tensor:
     """What solves a triangular system for every chunk. Source: torch 2.13.0, csrc/autograd/FunctionsManual.cpp,
     linalg_solve_triangular_backward: the gradient of the system is a product, its negative, and the lower half of that."""
-    output = Tensor(name, x.width, SINGLE)
-    return tape.add("solve", (system, x), output, saves=(system, output), scratch=((TOKENS, system.bytes),))
+    output = Tensor(name, x.width, SINGLE, CHUNKS)
+    return tape.add("solve", (system, x), output, saves=(system, output), scratch=((CHUNKS, system.bytes),))
 
 
 def _scan(tape: Tape, run: Structure, given: tuple[Tensor, ...]) -> Tensor:
@@ -142,20 +135,26 @@ def _scan(tape: Tape, run: Structure, given: tuple[Tensor, ...]) -> Tensor:
     as the input, and a second one of the output.
     Source: torch 2.13.0, BmmBackward0, select_backward; csrc/autograd/functions/tensor.cpp, CopySlices: a copy for every write.
     """
-    shape, row, chunks = run.shape, run.row_length, _chunks(run)
+    shape = run.shape
     state = shape.mixer_value_heads * shape.mixer_key_dim * shape.mixer_value_dim
     keys = CHUNK * shape.mixer_value_heads * shape.mixer_key_dim
-    values, pairs = CHUNK * shape.mixer_value_width, CHUNK * CHUNK * shape.mixer_value_heads
+    values, pairs = CHUNK * shape.mixer_value_width, _pairs(run)
     if run.autocast:
-        halves = 2 * chunks * state + KEY_INPUTS * (chunks - 1) * keys + (2 * chunks - 1) * values + chunks * pairs
-        singles, first = (chunks - 1) * state, HALF * (2 * state + KEY_INPUTS * keys + 2 * values + pairs) + SINGLE * state
-        kept = (Tensor("16-bit copies of states, queries, keys and values of all chunks", halves // row, HALF),)
+        kept = (
+            Tensor("16-bit copies of states, values and products of all chunks", 2 * state + values + pairs, HALF, CHUNKS),
+            Tensor("16-bit copies of queries, keys and values of later chunks", KEY_INPUTS * keys + values, HALF, LATER_CHUNKS),
+            Tensor("states of later chunks", state, SINGLE, LATER_CHUNKS),
+        )
     else:
-        singles, first, kept = chunks * (state + values), SINGLE * (state + values), given
-    kept = (*kept, Tensor("states of all chunks", singles // row, SINGLE))
-    core = Tensor("what the chunks give", _in_chunks(run, shape.mixer_value_width), SINGLE)
-    begun = SINGLE * (state + WRITTEN * values) + (HALF * values if run.autocast else 0) - (first if chunks > 1 else 0)
-    return tape.add("scan", given, core, saves=kept, scratch=((TOKENS, core.bytes + begun // row),))
+        kept = (*given, Tensor("states and new values of all chunks", state + values, SINGLE, CHUNKS))
+    core = Tensor("what the chunks give", values, SINGLE, CHUNKS)
+    begun = SINGLE * (state + WRITTEN * values) + (HALF * values if run.autocast else 0)
+    if run.one_chunk:
+        scratch = ((CHUNKS, core.bytes + begun),)
+    else:
+        released = sum(tensor.bytes for tensor in kept if tensor not in given)
+        scratch = ((CHUNKS, core.bytes + begun - released), (LATER_CHUNKS, released - begun))
+    return tape.add("scan", given, core, saves=kept, scratch=scratch)
 
 
 def gated_norm(tape: Tape, run: Structure, x: Tensor, gate: Tensor) -> Tensor:

@@ -3,11 +3,14 @@
 from dataclasses import replace
 
 from vramplan.accountings.step import state
+from vramplan.accountings.step.batch import growths
 from vramplan.accountings.step.layer import residual_size
 from vramplan.accountings.step.moments import BETWEEN, END, FIRST, FORWARD, LAST, LATER, LOSS, Instant, Step, evaluate, plus, times, total_of
 from vramplan.accountings.step.operations import INDEX_SIZE
 from vramplan.accountings.step.structure import HALF, SINGLE
-from vramplan.accountings.step.tape import FIXED, NOTHING, PAIRS, POSITIONS, SAVED, SQUARES, TOKENS, Alive, Amount
+from vramplan.accountings.step.tape import (
+    BLOCKS, CHUNKS, FIXED, LATER_CHUNKS, NOTHING, PAIRS, POSITIONS, SAVED, SQUARES, TOKENS, WORKSPACE, Alive, Amount, Batch,
+)
 from vramplan.accountings.step.walks import LayerWalks, reference_of
 from vramplan.ledger import Holding, Term
 
@@ -24,20 +27,23 @@ PLACE = {name: place for place, name in enumerate(ROWS)}
 TAPE_ROW = {"layer": "active_layer", "head": "logits"}
 """The row that the tensors of each tape belong to."""
 
-SHAPES = {TOKENS: "(B, S, {width:,})", PAIRS: "(B, {width:,}, S, S)", POSITIONS: "(S, {width:,})", SQUARES: "({width:,}, S, S)", FIXED: "{width:,} values"}
+SHAPES = {
+    TOKENS: "(B, S, {width:,})", PAIRS: "(B, {width:,}, S, S)", POSITIONS: "(S, {width:,})", SQUARES: "({width:,}, S, S)", FIXED: "{width:,} values",
+    BLOCKS: "(blocks of keys, {width:,})", CHUNKS: "(chunks, {width:,})", LATER_CHUNKS: "(chunks after the first of a row, {width:,})",
+}
 """The shape of a tensor that grows in each way."""
 
 
-def terms(instant: Instant, tokens: int, sequence_length: int, known: dict[tuple, Term] | None = None) -> tuple[Term, ...]:
+def terms(instant: Instant, batch: Batch, known: dict[tuple, Term] | None = None) -> tuple[Term, ...]:
     """Every row of one instant that is not empty, in order. known: rows made before for this batch; new ones are added."""
     known = {} if known is None else known
     rows: dict[str, Term] = {}
-    rest = instant.bytes(tokens, sequence_length)
+    rest = instant.bytes(*batch)
     for row in instant.held:
         name = row[0]
         term = known.get(row)
         if term is None:
-            term = known[row] = Term(name, evaluate(row[1], tokens, sequence_length))
+            term = known[row] = Term(name, evaluate(row[1], *batch))
         rest -= term.bytes
         rows[name] = Term(name, rows[name].bytes + term.bytes) if name in rows else term
     if rest:
@@ -46,7 +52,7 @@ def terms(instant: Instant, tokens: int, sequence_length: int, known: dict[tuple
     return tuple([rows[name] for name in sorted(rows, key=PLACE.__getitem__) if rows[name].bytes])
 
 
-def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) -> dict[str, tuple[Holding, ...]]:
+def holdings(step: Step, instant: Instant, batch: Batch) -> dict[str, tuple[Holding, ...]]:
     """The tensors behind the rows of one instant, as far as they are kinds of parameters or written on a tape."""
     run = step.run
     found = _shared(step, instant) if run.sharding.divides else {
@@ -54,15 +60,15 @@ def holdings(step: Step, instant: Instant, tokens: int, sequence_length: int) ->
         "reference_weights": _parameters(state.base_weights(reference_of(run)), "compared with, never trained") if run.reference == "copy" else (),
         "adapters": _parameters(state.adapter_weights(run), "trained, there from the start"),
     }
-    found["saved_activations"] = _saved(step, instant, tokens, sequence_length)
+    found["saved_activations"] = _saved(step, instant, batch)
     if run.sharding.kind == "ddp":
         found |= step.shares.resident
     if not (run.sharding.divides or run.steps_in_backward) and dict(instant.held).get("gradients") == step.gradients:
         found["gradients"] = _parameters(state.trained_weights(run), "kept until the optimizer step")
     if instant.walk:
-        found[TAPE_ROW[instant.walk.split()[0]]] = alive_holdings(step.alive(instant), tokens, sequence_length)
+        found[TAPE_ROW[instant.walk.split()[0]]] = alive_holdings(step.alive(instant), batch)
     if instant.walk.endswith("of the reference"):
-        of_head = alive_holdings(step.reference.alive_beside, tokens, sequence_length)
+        of_head = alive_holdings(step.reference.alive_beside, batch)
         found["logits"] = (*of_head, *found.get("logits", ()))
     there = {*dict(instant.held), TAPE_ROW.get(instant.walk.partition(" ")[0])}
     return {row: listed for row, listed in found.items() if listed and row in there}
@@ -82,31 +88,31 @@ def _shared(step: Step, instant: Instant) -> dict[str, tuple[Holding, ...]]:
     return found
 
 
-def _saved(step: Step, instant: Instant, tokens: int, sequence_length: int) -> tuple[Holding, ...]:
+def _saved(step: Step, instant: Instant, batch: Batch) -> tuple[Holding, ...]:
     """What is kept for backward: of the embedding, and by the layers."""
     kept = dict(instant.held).get("saved_activations", NOTHING)
     if not kept[1]:
         return ()
-    of_embedding = alive_holdings([Alive(t.name, t, SAVED) for t in step.of_embedding], tokens, sequence_length)
+    of_embedding = alive_holdings([Alive(t.name, t, SAVED) for t in step.of_embedding], batch)
     by_layers = plus(kept, times(-1, total_of(step.of_embedding)))
     listed = _checkpoints if step.run.checkpointing else _saved_by_layers
-    return (*listed(step, instant, by_layers, tokens, sequence_length), *of_embedding)
+    return (*listed(step, instant, by_layers, batch), *of_embedding)
 
 
-def _checkpoints(step: Step, instant: Instant, kept: Amount, tokens: int, sequence_length: int) -> tuple[Holding, ...]:
+def _checkpoints(step: Step, instant: Instant, kept: Amount, batch: Batch) -> tuple[Holding, ...]:
     """Inputs of layers under checkpointing, and what checkpointing cannot drop."""
     width, size, count = step.run.shape.hidden_size, residual_size(step.run), instant.layers
     if step.run.offload:
-        size_left = evaluate(kept, tokens, sequence_length)
+        size_left = evaluate(kept, *batch)
         one = Holding("layer input", SHAPES[TOKENS].format(width=width), dtype_text(size), 1, size_left, "checkpoint of a layer, the others in host memory")
         return (one,) if size_left else ()
-    inputs = evaluate(plus(times(count, step.output), step.first_saves_less if count else NOTHING), tokens, sequence_length)
-    beyond = evaluate(kept, tokens, sequence_length) - inputs
+    inputs = evaluate(plus(times(count, step.output), step.first_saves_less if count else NOTHING), *batch)
+    beyond = evaluate(kept, *batch) - inputs
     found = [Holding("layer input", SHAPES[TOKENS].format(width=width), dtype_text(size), count, inputs, "checkpoint of a layer")] if count else []
     return (*found, *([Holding("inputs of 8-bit linear maps", SHAPES[FIXED].format(width=beyond), dtype_text(1), 1, beyond, SAVED)] if beyond else ()))
 
 
-def _saved_by_layers(step: Step, instant: Instant, kept: Amount, tokens: int, sequence_length: int) -> tuple[Holding, ...]:
+def _saved_by_layers(step: Step, instant: Instant, kept: Amount, batch: Batch) -> tuple[Holding, ...]:
     """Every saved tensor of every layer without checkpointing."""
     if not kept[1] or not instant.layers:
         return ()
@@ -120,9 +126,9 @@ def _saved_by_layers(step: Step, instant: Instant, kept: Amount, tokens: int, se
     of_others = (
         replace(each, count=count * each.count, bytes=count * each.bytes)
         for walks, count in counts.items() if count
-        for each in alive_holdings([Alive(t.name, t, SAVED) for t in walks.tape.saved_tensors()], tokens, sequence_length)
+        for each in alive_holdings([Alive(t.name, t, SAVED) for t in walks.tape.saved_tensors()], batch)
     )
-    return (*of_others, *alive_holdings([Alive(f"first layer’s {t.name}", t, SAVED) for t in first], tokens, sequence_length))
+    return (*of_others, *alive_holdings([Alive(f"first layer’s {t.name}", t, SAVED) for t in first], batch))
 
 
 def _parameters(weights: tuple[state.Weight, ...], why: str) -> tuple[Holding, ...]:
@@ -136,14 +142,9 @@ def weight_holding(weight: state.Weight, why: str) -> Holding:
     return Holding(weight.name, shape, dtype_text(weight.itemsize), weight.count, weight.bytes, why)
 
 
-def growths(tokens: int, sequence_length: int) -> dict[int, int]:
-    """How many times its width a tensor has values, by the way it grows."""
-    return {FIXED: 1, TOKENS: tokens, PAIRS: tokens * sequence_length, POSITIONS: sequence_length, SQUARES: sequence_length**2}
-
-
-def alive_holdings(alive: list[Alive], tokens: int, sequence_length: int) -> tuple[Holding, ...]:
+def alive_holdings(alive: list[Alive], batch: Batch) -> tuple[Holding, ...]:
     """Alive tensors, equal ones counted together, largest first."""
-    growth = growths(tokens, sequence_length)
+    growth = growths(*batch)
     counts: dict[tuple, int] = {}
     for each in alive:
         if not each.tensor.bytes:
@@ -154,7 +155,15 @@ def alive_holdings(alive: list[Alive], tokens: int, sequence_length: int) -> tup
         Holding(name, SHAPES[kind].format(width=width), dtype_text(size), count, count * width * size * growth[kind], why)
         for (name, kind, width, size, why), count in counts.items()
     ]
-    return tuple(sorted(found, key=lambda holding: -holding.bytes))
+    return tuple(sorted(_without_less(found), key=lambda holding: -holding.bytes))
+
+
+def _without_less(found: list[Holding]) -> list[Holding]:
+    """A workspace that is less than another is by something that is gone by then, as the one tensor that they come to."""
+    less = {holding.name for holding in found if holding.bytes < 0}
+    sums = {name: sum(holding.bytes for holding in found if holding.name == name) for name in less}
+    put = [Holding(name, SHAPES[FIXED].format(width=size), dtype_text(1), 1, size, WORKSPACE) for name, size in sums.items()]
+    return [*(holding for holding in found if holding.name not in less), *put]
 
 
 def dtype_text(size: int) -> str:

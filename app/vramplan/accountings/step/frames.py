@@ -13,6 +13,7 @@ from itertools import islice
 
 from vramplan.accountings.step.describe import holdings, terms
 from vramplan.accountings.step.moments import BETWEEN, END, FIRST, FORWARD, IN_FIRST_STEP, LAST, STEP, Instant, Step, plus
+from vramplan.accountings.step.tape import Batch
 from vramplan.ledger import Frame, Holding, Term
 
 LOAD, STEP_1, UPDATE_1, STEP_2, LATER_2, UPDATE_2 = (
@@ -25,12 +26,12 @@ LOADED = ("base_weights", "adapters", "reference_weights")
 """Rows that are there before the first batch."""
 
 
-def frames(step: Step, tokens: int, sequence_length: int, *, most_layers: int) -> tuple[Frame, ...]:
+def frames(step: Step, batch: Batch, *, most_layers: int) -> tuple[Frame, ...]:
     """Every frame, in order of time. most_layers: layers drawn of each pass at the most, evenly spread, the first and the last among them."""
-    film = _Film(step, tokens, sequence_length, _spread(step, most_layers))
+    film = _Film(step, batch, _spread(step, most_layers))
     known: dict[tuple, Term] = {}
     return tuple(
-        Frame(name, terms(instant, tokens, sequence_length, known), partial(film.inspect, number), part, instant.moment)
+        Frame(name, terms(instant, batch, known), partial(film.inspect, number), part, instant.moment)
         for number, (part, name, instant, _) in enumerate(film.roll())
     )
 
@@ -42,15 +43,15 @@ Shot = tuple[str, str, Instant, Step]
 class _Film:
     """The run of one step at one batch, instant by instant. Instants are made when they are asked for, and not kept."""
 
-    def __init__(self, step: Step, tokens: int, sequence_length: int, layers: list[int]):
+    def __init__(self, step: Step, batch: Batch, layers: list[int]):
         self.step = step
-        self.batch = tokens, sequence_length
+        self.batch = batch
         self.layers = layers
 
     def inspect(self, number: int) -> dict[str, tuple[Holding, ...]]:
         """The tensors behind the rows of the frame with this number."""
         _, _, instant, step = next(islice(self.roll(), number, None))
-        return holdings(step, instant, *self.batch)
+        return holdings(step, instant, self.batch)
 
     def roll(self) -> Iterator[Shot]:
         """Every instant, with its part, its name and the step it is of."""

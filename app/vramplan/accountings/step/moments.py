@@ -15,7 +15,7 @@ from vramplan.accountings.step.layers import rows_of_layers
 from vramplan.accountings.step.operations import MASK_SIZE, dropout, norm
 from vramplan.accountings.step.shares import shares_of, total
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TRANSFORMERS, Structure
-from vramplan.accountings.step.tape import FIXED, NOTHING, Alive, Amount, Tape, Tensor
+from vramplan.accountings.step.tape import FIXED, NOTHING, PAIRS, POSITIONS, SQUARES, TOKENS, Alive, Amount, Tape, Tensor
 from vramplan.accountings.step.walks import HeadWalks, LayerWalks, Points, ReferenceWalks, covers, head_walks, layer_walks, reference_of, reference_walks
 from vramplan.constants import CUBLAS_HANDLES, CUBLAS_WORKSPACE_BYTES
 
@@ -48,32 +48,43 @@ class Instant:
         self.walks = walks
         self.layers = layers
 
-    def bytes(self, tokens: int, sequence_length: int) -> int:
-        """All of it, for a batch of so many tokens."""
-        return evaluate(self.amount, tokens, sequence_length)
+    def bytes(self, *batch: int) -> int:
+        """All of it, for a batch."""
+        return evaluate(self.amount, *batch)
 
 
-def evaluate(amount: Amount, tokens: int, sequence_length: int) -> int:
-    """Bytes of an amount for a batch of so many tokens."""
-    fixed, per_token, per_pair, per_position, per_square = amount
-    return fixed + tokens * (per_token + sequence_length * per_pair) + sequence_length * (per_position + sequence_length * per_square)
+def evaluate(amount: Amount, tokens: int, sequence_length: int, key_blocks: int = 0, chunks: int = 0, later_chunks: int = 0) -> int:
+    """Bytes of an amount for a batch."""
+    fixed, per_token, per_pair, per_position, per_square, per_block, per_chunk, per_later_chunk = amount
+    found = fixed + tokens * (per_token + sequence_length * per_pair) + sequence_length * (per_position + sequence_length * per_square)
+    if per_block or per_chunk or per_later_chunk:
+        found = found + key_blocks * per_block + chunks * per_chunk + later_chunks * per_later_chunk
+    return found
 
 
 def plus(*amounts: Amount) -> Amount:
     """The sum of amounts."""
-    fixed = tokens = pairs = positions = squares = 0
-    for a, b, c, d, e in amounts:
+    fixed = tokens = pairs = positions = squares = blocks = chunks = later_chunks = 0
+    for a, b, c, d, e, f, g, h in amounts:
         fixed += a
         tokens += b
         pairs += c
         positions += d
         squares += e
-    return fixed, tokens, pairs, positions, squares
+        blocks += f
+        chunks += g
+        later_chunks += h
+    return fixed, tokens, pairs, positions, squares, blocks, chunks, later_chunks
 
 
 def times(count: int, amount: Amount) -> Amount:
     """An amount several times."""
     return tuple(count * part for part in amount)
+
+
+def grown(growth: int, size: int) -> Amount:
+    """So many bytes for each unit of one way to grow."""
+    return (*NOTHING[:growth], size, *NOTHING[growth + 1 :])
 
 
 def total_of(tensors: list[Tensor]) -> Amount:
@@ -163,7 +174,7 @@ class Step:
         run = self.run
         width, size = run.shape.qk_rope_head_dim or run.shape.head_dim, SINGLE if run.shape.rotary == "complex" else residual_size(run)
         turned = width if run.shape.attention_sinks else 2 * width  # cos and sin; where halves are turned by themselves, of half a head
-        return 0, TOKEN_INPUT_BYTES + (COMPLETION_BYTES if run.reference else 0), 0, turned * size, 0
+        return plus(_per_token(TOKEN_INPUT_BYTES + (COMPLETION_BYTES if run.reference else 0)), grown(POSITIONS, turned * size))
 
     def _rows(self) -> list[Row]:
         """The layers of the model, those of one kind that follow each other together."""
@@ -555,9 +566,9 @@ class Step:
         held = (*self.resident, *self._lingering(), *((name, _fixed(size)) for name, size in rows))
         return Instant(STEP, held, _total(held))
 
-    def resting(self, moment: str, tokens: int, sequence_length: int) -> int:
+    def resting(self, moment: str, *batch: int) -> int:
         """Bytes that are held at the loss or in the last layer's backward pass besides the tensors of that moment."""
-        return evaluate(self.rest(moment), tokens, sequence_length)
+        return evaluate(self.rest(moment), *batch)
 
     def rest(self, moment: str) -> Amount:
         """The same for every batch."""
@@ -589,16 +600,16 @@ def _masks(run: Structure) -> Amount:
     Source: transformers 5.24.0, masking_utils.py, eager_mask and sdpa_mask, without padding.
     """
     if run.attention == "eager":
-        return 0, 0, HALF * (2 if run.shape.sliding_window_pattern else 1), 0, 0
-    return 0, 0, 0, 0, MASK_SIZE if run.masked else 0
+        return grown(PAIRS, HALF * (2 if run.shape.sliding_window_pattern else 1))
+    return grown(SQUARES, MASK_SIZE) if run.masked else NOTHING
 
 
 def _fixed(size: int) -> Amount:
-    return size, 0, 0, 0, 0
+    return (size, *NOTHING[1:])
 
 
 def _per_token(size: int) -> Amount:
-    return 0, size, 0, 0, 0
+    return grown(TOKENS, size)
 
 
 def _total(held) -> Amount:

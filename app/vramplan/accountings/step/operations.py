@@ -6,7 +6,7 @@ Widths are elements per token. Names say what a tensor is to a reader of the led
 from vramplan.constants import INT8_BYTES
 from vramplan.accountings.step.kernels import fused_norm
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TORCHTUNE, Structure
-from vramplan.accountings.step.tape import FIXED, PAIRS, TOKENS, Tape, Tensor
+from vramplan.accountings.step.tape import BLOCKS, FIXED, PAIRS, TOKENS, Tape, Tensor
 
 SOFTMAX_PRODUCTS = 1
 """float32 score tensors that the kernel of softmax's backward holds besides output, gradient and result: their product.
@@ -430,8 +430,9 @@ def _efficient_backward(run: Structure) -> tuple[tuple[int, int], ...]:
     shape, widest = run.shape, max(run.shape.head_dim, run.shape.value_dim)
     columns = WIDE_BLOCK if HALF_BLOCK < widest <= WIDE_BLOCK else HALF_BLOCK
     by_token = SINGLE * shape.num_attention_heads * (_rounded(shape.head_dim, columns) + 1)
-    of_keys = SINGLE * run.key_blocks * HALF_BLOCK * (_rounded(shape.head_dim, WIDE_BLOCK) + _rounded(shape.value_dim, WIDE_BLOCK))
-    return ((TOKENS, by_token), (FIXED, of_keys))
+    if not run.keys_in_blocks:
+        return ((TOKENS, by_token),)
+    return ((TOKENS, by_token), (BLOCKS, SINGLE * HALF_BLOCK * (_rounded(shape.head_dim, WIDE_BLOCK) + _rounded(shape.value_dim, WIDE_BLOCK))))
 
 
 def _rounded(width: int, step: int) -> int:

@@ -4,28 +4,29 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from vramplan.accountings.step import state
-from vramplan.accountings.step.describe import alive_holdings, dtype_text, growths, weight_holding
+from vramplan.accountings.step.batch import growths
+from vramplan.accountings.step.describe import alive_holdings, dtype_text, weight_holding
 from vramplan.accountings.step.moments import STEP, Instant, Step, evaluate
-from vramplan.accountings.step.tape import FIXED, NOTHING, Tape
+from vramplan.accountings.step.tape import FIXED, NOTHING, Batch, Tape
 from vramplan.ledger import Holding, Placed
 
 LOADING, GRADIENTS, FIRST_UPDATE = "loading of the model", "backward pass", f"first {STEP}"
 """Moments of tensors that are on no tape."""
 
 
-def placed(step: Step, tokens: int, sequence_length: int, wanted: Callable[[int], bool]) -> tuple[Placed, ...]:
+def placed(step: Step, batch: Batch, wanted: Callable[[int], bool]) -> tuple[Placed, ...]:
     """Every tensor of a wanted size, with each instant at which it comes to be: as the last and as the first of those that come with it."""
     found = [*_parameters(step, wanted)]
-    growth, tapes = growths(tokens, sequence_length), {step.head.tape, *(row.walks.tape for row in step.rows)}
+    growth, tapes = growths(*batch), {step.head.tape, *(row.walks.tape for row in step.rows)}
     if not any(wanted(size * growth[kind]) for tape in tapes for kind, size in _sizes(tape)):
         return tuple(found)
     walk, before = None, {}
     for instant in step.instants:
         before = before if walk == (instant.moment, instant.walk, instant.walks) else {}
-        walk, alive = (instant.moment, instant.walk, instant.walks), alive_holdings(step.alive(instant), tokens, sequence_length)
+        walk, alive = (instant.moment, instant.walk, instant.walks), alive_holdings(step.alive(instant), batch)
         now = {(each.name, each.shape, each.dtype): each.count for each in alive}
         new = [_one(each) for each in alive if each.count > before.get((each.name, each.shape, each.dtype), 0)]
-        everything, states = instant.bytes(tokens, sequence_length), _states(instant, tokens, sequence_length)
+        everything, states = instant.bytes(*batch), _states(instant, batch)
         for each in new:
             if wanted(each.bytes):
                 others = sum(other.bytes for other in new) - each.bytes
@@ -44,8 +45,8 @@ def _sizes(tape: Tape) -> set[tuple[int, int]]:
     return sizes
 
 
-def _states(instant: Instant, tokens: int, sequence_length: int) -> int:
-    return evaluate(dict(instant.held).get("optimizer_states", NOTHING), tokens, sequence_length)
+def _states(instant: Instant, batch: Batch) -> int:
+    return evaluate(dict(instant.held).get("optimizer_states", NOTHING), *batch)
 
 
 def _parameters(step: Step, wanted: Callable[[int], bool]) -> list[Placed]:

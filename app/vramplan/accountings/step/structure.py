@@ -76,14 +76,14 @@ class Structure:
     weight_size: linear weights (of the base model under adapters). norm_size, embedding_size, head_size: those weights.
     quantization: empty, or how the layers' linear weights are stored. compute_is_fp16: the 16-bit type is float16.
     targets: linear maps with an adapter; expert_targets: maps of experts with one.
-    masked: attention gets a mask. one_row: the micro-batch is one sequence. key_blocks: blocks of keys
-    whose gradients the memory-efficient kernel adds up at once. sorts_embedding: enough tokens
+    masked: attention gets a mask. one_row: the micro-batch is one sequence. keys_in_blocks: the memory-efficient kernel
+    adds up the gradients of blocks of keys. sorts_embedding: enough tokens
     for the embedding's backward to sort them first. loss_rows: tokens of one chunk of the loss, where it has chunks; loss_columns: entries of the
     vocabulary of one tile, 0 for all. offload: empty, or how checkpoints wait in host memory.
     model_code: whose model code runs. quantized_linear: whose quantised linear map. quantized_head: the output head is quantised too. lingers:
     variables of the training loop keep what the micro-batch before has left until the new loss is there. steps_in_backward: the
     optimizer steps each parameter as soon as it has its gradient, which is freed then. compiled: torch.compile has made one kernel of what lies between two matrix products.
-    row_length: tokens of a row where layers go through it in chunks, else 0. head_width: what the head gives for a token. pairs: rows come in pairs. reference: what DPO compares with, else nothing.
+    one_chunk: layers go through a row in chunks, and one chunk is the whole of it. head_width: what the head gives for a token. pairs: rows come in pairs. reference: what DPO compares with, else nothing.
     """
 
     shape: Architecture
@@ -103,7 +103,7 @@ class Structure:
     attention: str
     masked: bool
     one_row: bool
-    key_blocks: int
+    keys_in_blocks: bool
     sorts_embedding: bool
     checkpointing: bool
     reentrant: bool
@@ -127,7 +127,7 @@ class Structure:
     lingers: bool
     steps_in_backward: bool
     compiled: bool
-    row_length: int
+    one_chunk: bool
 
     @property
     def mixes(self) -> bool:

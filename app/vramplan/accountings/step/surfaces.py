@@ -12,8 +12,11 @@ from vramplan.accountings.step.walks import head_walks, reference_walks
 from vramplan.accountings.step.whole import least, most
 from vramplan.ledger import Band
 
-Growing = tuple[int, int, int, int, int, int]
+Growing = tuple[int, ...]
 """An amount, and bytes for each row of a chunk of the loss."""
+
+BatchWithRows = tuple[int, ...]
+"""A batch, and the rows of a chunk of the loss in it."""
 
 KEPT_SURFACES = 128
 """Surfaces that are remembered."""
@@ -43,20 +46,18 @@ class Surface:
             self.peaks, *by_moment = ([(*instant.amount, 0) for instant in kept] for kept in (step.peaks, *step.by_transient))
         self.transients = [(amounts, (*step.rest(moment), 0)) for amounts, moment in zip(by_moment, (LOSS, LAST), strict=True)]
 
-    def peak(self, tokens: int, length: int, rows: int) -> int:
+    def peak(self, batch: BatchWithRows) -> int:
         """Bytes of the largest moment."""
-        return _largest(self.peaks, tokens, length, rows)
+        return _largest(self.peaks, batch)
 
-    def bound(self, tokens: int, length: int, rows: int) -> int:
+    def bound(self, batch: BatchWithRows) -> int:
         """Bytes that no amount of this exceeds, up to such a batch, nor any part of one."""
         every = [*self.peaks, *(amount for amounts, rest in self.transients for amount in (*amounts, rest))]
-        return max(_bytes(tuple(map(abs, amount)), tokens, length, rows) for amount in every)
+        return max(_bytes(tuple(map(abs, amount)), batch) for amount in every)
 
-    def process(self, peak: int, tokens: int, length: int, rows: int, *, context: int) -> Band:
+    def process(self, peak: int, batch: BatchWithRows, *, context: int) -> Band:
         """What the process is expected to hold at that peak."""
-        smaller = [
-            _largest(amounts or [rest], tokens, length, rows) - _bytes(rest, tokens, length, rows) for amounts, rest in self.transients
-        ]
+        smaller = [_largest(amounts or [rest], batch) - _bytes(rest, batch) for amounts, rest in self.transients]
         return process_band(reserved=reserved_band(self.run, peak=peak, smaller_transient=least(*smaller)), context=context)
 
 
@@ -80,13 +81,14 @@ def _amounts(none: Step, one: Step) -> list[tuple[str, Growing]]:
     return found
 
 
-def _bytes(amount: Growing, tokens: int, length: int, rows: int) -> int:
+def _bytes(amount: Growing, batch: BatchWithRows) -> int:
     *others, per_row = amount
-    return evaluate(others, tokens, length) + rows * per_row
+    *counts, rows = batch
+    return evaluate(others, *counts) + rows * per_row
 
 
-def _largest(amounts: list[Growing], tokens: int, length: int, rows: int) -> int:
-    return reduce(most, (_bytes(amount, tokens, length, rows) for amount in amounts))
+def _largest(amounts: list[Growing], batch: BatchWithRows) -> int:
+    return reduce(most, (_bytes(amount, batch) for amount in amounts))
 
 
 def _undominated(amounts: list[Growing]) -> list[Growing]:

@@ -5,22 +5,28 @@ PyTorch's autograd engine (torch 2.13.0, csrc/autograd/engine.cpp): nodes run in
 node's saved tensors and its incoming gradient are released when it has run, and a second gradient for the same tensor
 is added in place unless the first is still used elsewhere.
 
-Amounts are kept as five numbers, one for each way a tensor can grow: bytes that are fixed, per token (B·S), per pair of
-tokens (B·S·S), per position (S), and per pair of positions (S·S). So one walk answers for every batch and sequence length.
+Amounts are kept as eight numbers, one for each way a tensor can grow: bytes that are fixed, per token (B·S), per pair of
+tokens (B·S·S), per position (S), per pair of positions (S·S), and per block or chunk that a kernel or a layer goes through a row in.
+So one walk answers for every batch and sequence length.
 """
 
 from collections.abc import Iterable
 
-FIXED, TOKENS, PAIRS, POSITIONS, SQUARES = range(5)
-"""How a tensor grows: not at all, with B·S, with B·S·S, with S, with S·S."""
+FIXED, TOKENS, PAIRS, POSITIONS, SQUARES, BLOCKS, CHUNKS, LATER_CHUNKS = range(8)
+"""How a tensor grows: not at all, with B·S, with B·S·S, with S, with S·S, with the blocks of keys that a kernel works on at once, with the
+chunks of all rows, and with those but the first of every row."""
 
-SAVED, IN_USE = "saved for the backward pass", "in use"
+SAVED, IN_USE, WORKSPACE = "saved for the backward pass", "in use", "workspace of the operation in work"
 """Why a tensor is alive."""
 
-Amount = tuple[int, int, int, int, int]
-"""Bytes that are fixed, per token, per pair of tokens, per position, per pair of positions."""
+Amount = tuple[int, int, int, int, int, int, int, int]
+"""Bytes that are fixed, per token, per pair of tokens, per position, per pair of positions, per block of keys, per chunk, per chunk but
+the first of a row."""
 
-NOTHING: Amount = (0, 0, 0, 0, 0)
+NOTHING: Amount = (0, 0, 0, 0, 0, 0, 0, 0)
+
+Batch = tuple[int, int, int, int, int]
+"""Tokens (B·S), the length of a row (S), blocks of keys, chunks of all rows, and those but the first of every row."""
 
 NEED_NOTHING = frozenset(("add", "cast", "scale", "sum over experts"))
 """Operations whose backward asks a checkpoint for nothing, not even for a weight. Source: torch 2.13.0, AddBackward0, ToCopyBackward0,
@@ -363,7 +369,7 @@ def _with(total: list[int], scratch: Iterable[tuple[int, int]]) -> Amount:
 
 
 def _scratch(scratch, name: str) -> list["Alive"]:
-    return [Alive(f"workspace of {name}", Tensor(name, size, 1, growth), "workspace of the operation in work") for growth, size in scratch]
+    return [Alive(f"workspace of {name}", Tensor(name, size, 1, growth), WORKSPACE) for growth, size in scratch]
 
 
 def _list_alive(live, saved, gradients, scratch, kept, name) -> None:

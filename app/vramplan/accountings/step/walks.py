@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from vramplan.accountings.step.head import FORWARD_ENDS, REFERENCE_TURN, head_and_loss
 from vramplan.accountings.step.layer import decoder_layer
 from vramplan.accountings.step.structure import SINGLE, UNDIVIDED, Structure
-from vramplan.accountings.step.tape import FIXED, NOTHING, PAIRS, POSITIONS, SQUARES, TOKENS, Amount, Tape
+from vramplan.accountings.step.tape import BLOCKS, CHUNKS, FIXED, LATER_CHUNKS, NOTHING, PAIRS, POSITIONS, SQUARES, TOKENS, Amount, Tape
 
 KEPT_WALKS = 128
 """Walks that are remembered, each a few kilobytes."""
@@ -120,7 +120,7 @@ NOT_IN_A_LAYER = {
 NOT_IN_THE_HEAD = {
     "steps_in_backward": False,
     "sorts_embedding": False, "optimizer": "", "accumulates": False, "attention": "", "masked": False, "checkpointing": False,
-    "reentrant": False, "sharding": UNDIVIDED, "offload": "", "row_length": 0,
+    "reentrant": False, "sharding": UNDIVIDED, "offload": "", "one_chunk": False,
 }
 """What the head does not depend on."""
 
@@ -168,5 +168,6 @@ def covers(a: Amount, b: Amount) -> bool:
     """Whether a is at least as large as b for every batch."""
     return (
         a[FIXED] >= b[FIXED] and a[TOKENS] >= b[TOKENS] and a[PAIRS] >= b[PAIRS] and a[POSITIONS] >= b[POSITIONS] and a[SQUARES] >= b[SQUARES]
+        and a[BLOCKS] >= b[BLOCKS] and a[CHUNKS] >= b[CHUNKS] and a[LATER_CHUNKS] >= b[LATER_CHUNKS]
     )
 
