@@ -1,6 +1,6 @@
 """What fits: the largest run one setting at a time, and what each single change would do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -183,15 +183,26 @@ def _on_more_gpus(settings: Settings) -> list[dict[str, Value]]:
 
 
 def largest(cap: int, holds: Callable[[int], bool]) -> Limit:
-    """The largest value from 1 to cap for which `holds`, by bisection; `holds` must not come back once it is lost."""
-    if not holds(1):
+    """The largest value from 1 to cap for which `holds`; `holds` must not come back once it is lost."""
+    asking = bisection(cap)
+    value = next(asking)
+    while True:
+        try:
+            value = asking.send(holds(value))
+        except StopIteration as found:
+            return found.value
+
+
+def bisection(cap: int) -> Generator[int, bool, Limit]:
+    """The same, which gives each value it wants to know about, and is sent whether that holds."""
+    if not (yield 1):
         return Limit(None, False)
-    if holds(cap):
+    if (yield cap):
         return Limit(cap, True)
     fitting, too_large = 1, cap
     while too_large - fitting > 1:
         middle = (fitting + too_large) // 2
-        if holds(middle):
+        if (yield middle):
             fitting = middle
         else:
             too_large = middle

@@ -3,9 +3,9 @@
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from vramplan.accountings import at_batches, usable_bytes
+from vramplan.accountings import at_batches_in_steps, usable_bytes
 from vramplan.fields import BY_NAME
-from vramplan.fit import Limit, largest
+from vramplan.fit import Limit, bisection
 from vramplan.ledger import LIKELY, YES
 from vramplan.settings import Settings
 
@@ -65,25 +65,35 @@ def fit_map(settings: Settings) -> FitMap:
 
 def map_in_steps(settings: Settings) -> Generator[None, None, FitMap]:
     """The same in small steps, after each of which something else may happen. Raises NotExpressible."""
-    at, usable = at_batches(settings), usable_bytes(settings)
+    at, usable = at_batches_in_steps(settings), usable_bytes(settings)
     micro_batches, lengths = _micro_batches(settings), _lengths(settings)
 
-    def cell(micro_batch: int, length: int) -> Cell:
-        peak, verdict = at(micro_batch, length)
+    def cell(micro_batch: int, length: int) -> Generator[None, None, Cell]:
+        for found in at(micro_batch, length):
+            yield
+        peak, verdict = found
         return Cell(micro_batch, length, peak, usable - peak, verdict)
+
+    def longest_at(micro_batch: int) -> Generator[None, None, Limit]:
+        asking = bisection(settings.max_sequence_length)
+        length = next(asking)
+        while True:
+            tried = yield from cell(micro_batch, length)
+            try:
+                length = asking.send(tried.fits)
+            except StopIteration as done:
+                return done.value
 
     rows = []
     for micro_batch in micro_batches:
         row = []
         for length in lengths:
-            row.append(cell(micro_batch, length))
-            yield
+            row.append((yield from cell(micro_batch, length)))
         rows.append(tuple(row))
-    longest, cap = [], settings.max_sequence_length
+    longest = []
     for micro_batch in (each for each in micro_batches if not each & (each - 1)):
-        limit = largest(cap, lambda length, of=micro_batch: cell(of, length).fits)
-        longest.append((micro_batch, limit, cell(micro_batch, limit.value) if limit.value else None))
-        yield
+        limit = yield from longest_at(micro_batch)
+        longest.append((micro_batch, limit, (yield from cell(micro_batch, limit.value)) if limit.value else None))
     return FitMap(settings, usable, micro_batches, lengths, tuple(rows), tuple(longest))
 
 

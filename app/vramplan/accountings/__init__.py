@@ -1,6 +1,6 @@
 """The named ways to count. All take the same Settings and return the same Estimate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import ModuleType
 
@@ -10,7 +10,7 @@ from vramplan.settings import Settings
 
 ACCOUNTINGS: dict[str, ModuleType] = {"step": step, "planning": planning, "unsloth": unsloth, "rules": rules}
 """Every accounting by its name in settings; each has estimate, frames, peak_bytes, fits, CONTEXT_IS_BESIDE and NO_PAIRS;
-at_batches and grid where many batches can be counted faster than one by one."""
+at_batches, at_batches_in_steps and grid where many batches can be counted faster than one by one."""
 
 
 def estimate(settings: Settings) -> Estimate:
@@ -43,6 +43,13 @@ def at_batches(settings: Settings) -> Callable[[int, int], tuple[int, str]]:
     """
     own = getattr(ACCOUNTINGS[settings.accounting], "at_batches", None)
     return own(settings) if own else partial(_one_batch, settings)
+
+
+def at_batches_in_steps(settings: Settings) -> Callable[[int, int], Iterable[tuple[int, str] | None]]:
+    """The same, which gives None after each small step of what has to be worked out first, where that is long, and then what it comes to."""
+    own = getattr(ACCOUNTINGS[settings.accounting], "at_batches_in_steps", None)
+    at = None if own else at_batches(settings)
+    return own(settings) if own else lambda micro_batch, length: (at(micro_batch, length),)
 
 
 def _one_batch(settings: Settings, micro_batch: int, length: int) -> tuple[int, str]:

@@ -4,7 +4,7 @@ What PyTorch's allocator has given out (max_memory_allocated); the CUDA context 
 holds on top is a band.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from vramplan.accountings.step import confidence
@@ -94,6 +94,11 @@ def fits(settings: Settings) -> bool:
 def at_batches(settings: Settings) -> Callable[[int, int], tuple[int, str]]:
     """The peak in bytes and the verdict as a function of micro-batch and sequence length. Raises NotExpressible."""
     return Batches(settings).at
+
+
+def at_batches_in_steps(settings: Settings) -> Callable[[int, int], Iterable[tuple[int, str] | None]]:
+    """The same, which gives None after each small step of what has to be worked out first. Raises NotExpressible."""
+    return Batches(settings).in_steps
 
 
 def grid(settings: Settings, micro_batches, lengths):

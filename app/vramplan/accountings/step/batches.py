@@ -2,9 +2,12 @@
 peak is a surface.
 """
 
+from collections.abc import Iterator
+
 from vramplan.accountings.step.batch import batch_of
 from vramplan.accountings.step.build import LossChunks, structure, switches
-from vramplan.accountings.step.surfaces import Surface, surface_of
+from vramplan.accountings.step.surfaces import Surface, made_ready, surface_of
+from vramplan.accountings.step.structure import Structure
 from vramplan.accountings.step.tape import Batch
 from vramplan.ledger import HUNDRED_PERCENT, sure_percent, verdict
 from vramplan.settings import Settings
@@ -28,12 +31,25 @@ class Batches:
     def at(self, micro_batch: int, length: int) -> tuple[int, str]:
         """The peak in bytes and the verdict of one batch."""
         rows, columns = self.chunks.of(micro_batch, length)
-        surface = self.surface((*self.turned(micro_batch, length), columns), micro_batch, length)
+        surface = self.surface(self._region(micro_batch, length, columns), micro_batch, length)
         batch = *self.batch(micro_batch, length), rows
         peak, process = surface.peak(batch), None
         if peak <= self.usable and HUNDRED_PERCENT * peak > self.sure_percent * self.usable:
             process = surface.process(peak, batch, context=self.settings.context_bytes)
         return peak, verdict(usable=self.usable, budget=self.budget, peak=peak, process=process, divided=self.divided)
+
+    def in_steps(self, micro_batch: int, length: int) -> Iterator[tuple[int, str] | None]:
+        """The same, with None after each small step of making a surface that is new."""
+        _, columns = self.chunks.of(micro_batch, length)
+        if self._region(micro_batch, length, columns) not in self._surfaces:
+            yield from made_ready(self._structure(micro_batch, length))
+        yield self.at(micro_batch, length)
+
+    def _region(self, micro_batch: int, length: int, columns: int) -> Region:
+        return (*self.turned(micro_batch, length), columns)
+
+    def _structure(self, micro_batch: int, length: int) -> Structure:
+        return structure(self.settings.varied(micro_batch=micro_batch, sequence_length=length))
 
     def batch(self, micro_batch: int, length: int) -> Batch:
         """What tensors grow with; of arrays, arrays."""
@@ -48,5 +64,5 @@ class Batches:
     def surface(self, region: Region, micro_batch: int, length: int) -> Surface:
         """The surface of a region, of which one batch is given."""
         if region not in self._surfaces:
-            self._surfaces[region] = surface_of(structure(self.settings.varied(micro_batch=micro_batch, sequence_length=length)))
+            self._surfaces[region] = surface_of(self._structure(micro_batch, length))
         return self._surfaces[region]

@@ -11,12 +11,11 @@ from itertools import pairwise
 from vramplan.accountings.step import state, walks
 from vramplan.accountings.step.host import KEEPS_LAST, STAGED_LATER, STAGING_BUFFERS
 from vramplan.accountings.step.layer import normed_size, residual_size
-from vramplan.accountings.step.layers import rows_of_layers
 from vramplan.accountings.step.operations import MASK_SIZE, dropout, norm
 from vramplan.accountings.step.shares import shares_of, total
 from vramplan.accountings.step.structure import HALF, LITGPT, SINGLE, TRANSFORMERS, Structure
 from vramplan.accountings.step.tape import FIXED, NOTHING, PAIRS, POSITIONS, SQUARES, TOKENS, Alive, Amount, Tape, Tensor
-from vramplan.accountings.step.walks import HeadWalks, LayerWalks, Points, ReferenceWalks, covers, head_walks, layer_walks, reference_of, reference_walks
+from vramplan.accountings.step.walks import HeadWalks, LayerWalks, Points, ReferenceWalks, covers, head_walks, reference_of, reference_walks, walks_of_rows
 from vramplan.constants import CUBLAS_HANDLES, CUBLAS_WORKSPACE_BYTES
 
 TOKEN_INPUT_BYTES = 8 + 8
@@ -79,7 +78,8 @@ def plus(*amounts: Amount) -> Amount:
 
 def times(count: int, amount: Amount) -> Amount:
     """An amount several times."""
-    return tuple(count * part for part in amount)
+    a, b, c, d, e, f, g, h = amount
+    return count * a, count * b, count * c, count * d, count * e, count * f, count * g, count * h
 
 
 def grown(growth: int, size: int) -> Amount:
@@ -141,6 +141,7 @@ class Step:
         self.head = head_walks(run)
         self.reference = reference_walks(run) if run.reference in ("copy", "shared") else None
         self.output = _per_token(run.shape.hidden_size * residual_size(run))
+        self.walks = walks_of_rows(run)
         self.first_trained = self._first_trained()
         self.rows = self._rows()
         self.parameters = state.parameters(run), state.trained_parameters(run)
@@ -179,10 +180,9 @@ class Step:
     def _rows(self) -> list[Row]:
         """The layers of the model, those of one kind that follow each other together."""
         found, before, kept_before = [], 0, NOTHING
-        for kind, count in rows_of_layers(self.run):
-            walks = layer_walks(kind)
-            escaped = NOTHING if kind.reentrant or not kind.checkpointing else walks.tape.escaped()
-            kept = plus(self.output, escaped) if kind.checkpointing else walks.saved
+        for walks, count in self.walks:
+            escaped = NOTHING if self.run.reentrant or not self.run.checkpointing else walks.escaped
+            kept = plus(self.output, escaped) if self.run.checkpointing else walks.saved
             kept = NOTHING if self.layers_need_no_gradient() or before < self.first_trained else kept
             found.append(Row(walks, count, before, kept, escaped, kept_before))
             before, kept_before = before + count, plus(kept_before, times(count, kept))
@@ -196,8 +196,8 @@ class Step:
         run, before = self.run, 0
         if run.checkpointing or run.trains_base or "embed" in run.targets or self.layers_need_no_gradient():
             return 0
-        for kind, count in rows_of_layers(run):
-            if layer_walks(kind).gradients:
+        for walks, count in self.walks:
+            if walks.gradients:
                 return before
             before += count
         return before
@@ -533,7 +533,7 @@ class Step:
         """
         if not self.run.lingers:
             return ()
-        return (("left_behind", plus(*(times(row.count, row.walks.tape.escaped()) for row in self.rows))),)
+        return (("left_behind", plus(*(times(row.count, row.walks.escaped) for row in self.rows))),)
 
     def _lingering(self) -> tuple[tuple[str, Amount], ...]:
         """The same, and the logits, from one loss to the next."""

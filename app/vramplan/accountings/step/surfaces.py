@@ -1,14 +1,16 @@
 """The peak of one structure for every batch: the largest of a few polynomials, of whole numbers or of arrays of them alike."""
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache, reduce
 
 from vramplan.accountings.step.bands import process_band, reserved_band
+from vramplan.accountings.step.layers import counts_of_layers
 from vramplan.accountings.step.moments import LAST, LOSS, REFERENCE, STEP, Step, evaluate, step_of
 from vramplan.accountings.step.structure import Structure
 from vramplan.accountings.step.tape import FIXED
-from vramplan.accountings.step.walks import head_walks, reference_walks
+from vramplan.accountings.step.walks import head_walks, layer_walks, reference_walks
 from vramplan.accountings.step.whole import least, most
 from vramplan.ledger import Band
 
@@ -106,6 +108,15 @@ _surface_of = lru_cache(maxsize=KEPT_SURFACES)(Surface)
 def surface_of(run: Structure) -> Surface:
     """The surface a structure lies on."""
     return _surface_of(replace(run, loss_rows=1) if run.loss_rows else run)
+
+
+def made_ready(run: Structure) -> Iterator[None]:
+    """Make what the surface of a structure is made of, in small steps, for `surface_of` to find."""
+    for kind in counts_of_layers(run):
+        layer_walks(kind)
+        yield
+    step_of(replace(run, loss_rows=0))
+    yield
 
 
 def forget() -> None:

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 
 from vramplan.accountings.step.head import FORWARD_ENDS, REFERENCE_TURN, head_and_loss
 from vramplan.accountings.step.layer import decoder_layer
+from vramplan.accountings.step.layers import rows_of_layers
 from vramplan.accountings.step.structure import SINGLE, UNDIVIDED, Structure
 from vramplan.accountings.step.tape import BLOCKS, CHUNKS, FIXED, LATER_CHUNKS, NOTHING, PAIRS, POSITIONS, SQUARES, TOKENS, Amount, Tape
 
@@ -26,6 +27,7 @@ class LayerWalks:
     def __init__(self, run: Structure):
         self.tape = decoder_layer(run, external_input=run.checkpointing)
         self.saved = self.tape.saved()
+        self.escaped = self.tape.escaped()
         self.gradients = self.tape.gradient_bytes()
         self.forward = tallest(self.tape.forward(keeps=not run.checkpointing))
         self.recomputation = tallest(self._second_forward(run)) if run.checkpointing else []
@@ -103,6 +105,13 @@ def reference_walks(run: Structure) -> ReferenceWalks:
 def layer_walks(run: Structure) -> LayerWalks:
     """The walks over a layer of this run."""
     return _layer_walks(replace(run, **NOT_IN_A_LAYER, one_row=run.one_row and run.shape.kv_lora_rank > 0))
+
+
+def walks_of_rows(run: Structure) -> list[tuple[LayerWalks, int]]:
+    """The walks over each row of layers that are of one kind, and how many there are."""
+    rows = rows_of_layers(run)
+    of_kinds = {id(kind): layer_walks(kind) for kind in {id(kind): kind for kind, _ in rows}.values()}
+    return [(of_kinds[id(kind)], count) for kind, count in rows]
 
 
 def head_walks(run: Structure) -> HeadWalks:
