@@ -1,5 +1,7 @@
 """The map of what fits, in the page: made in short slices while somebody looks, read where the pointer or the keyboard is."""
 
+from collections.abc import Iterator
+
 from js import IntersectionObserver, document, performance, window
 from pyodide.ffi import create_proxy
 
@@ -14,8 +16,11 @@ from pyscript.events import Later, guarded, listen
 AFTER = 150
 """Milliseconds without a change before a map in sight is made: the answer and the panels come first."""
 
-SLICE, BETWEEN = 4, 0
-"""Milliseconds that are worked at a time, and that are left free between two such times for whatever else waits."""
+SLICE, BETWEEN = 3, 0
+"""Milliseconds after which no other step is begun, and that are left free before the next for whatever else waits."""
+
+SLICES = "map-slice"
+"""What the browser's timeline calls each time that is worked, of the last map that was made."""
 
 LINK = "map-link"
 """The id of the link that lies over the drawing."""
@@ -38,7 +43,6 @@ class FitMapSide:
         self._stale = self._in_sight = self._pointing = False
         self._begin_later = Later(self._begin, AFTER)
         self._work_later = Later(self._work, BETWEEN)
-        self._list_later = Later(self._list, BETWEEN)
         self._place = place = document.getElementById("map")
         for name in ("pointermove", "pointerdown"):
             listen(place, name, self._on_point)
@@ -60,8 +64,8 @@ class FitMapSide:
     def forget(self) -> None:
         """There is no run to show."""
         self._stale, self._making = False, None
-        for each in (self._begin_later, self._work_later, self._list_later):
-            each.cancel()
+        self._begin_later.cancel()
+        self._work_later.cancel()
 
     def _on_sight(self, entries, observer) -> None:
         """The part has come into sight, or left it."""
@@ -70,46 +74,48 @@ class FitMapSide:
             self._begin()
 
     def _begin(self) -> None:
-        self._stale, self._making = False, map_in_steps(self._estimate.settings)
+        self._stale, self._making = False, self._steps()
+        performance.clearMeasures(SLICES)
         self._work()
 
     def _work(self) -> None:
         """Make some more of the map, then let the browser do what waits."""
-        until = performance.now() + SLICE
-        while performance.now() < until:
-            if self._step():
-                return
-        self._work_later.call()
+        begun = performance.now()
+        while self._step():
+            if performance.now() >= begun + SLICE:
+                self._work_later.call()
+                break
+        performance.measure(SLICES, start=begun)
 
     def _step(self) -> bool:
-        """Make a little of the map; whether it is done, or cannot be."""
+        """Make a little of the map; whether anything may be left to make."""
         try:
             next(self._making)
-        except StopIteration as done:
-            self._show(done.value)
+        except StopIteration:
+            self._making = None
         except NotExpressible:
-            self._part.hidden = True
-        else:
-            return False
-        self._making = None
-        return True
+            self._making, self._part.hidden = None, True
+        return self._making is not None
 
     def _make_at_once(self) -> None:
         """Make all that is left to make: on paper nothing comes later."""
         if self._stale:
             self._begin()
-        while self._making and not self._step():
+        while self._making and self._step():
             continue
 
-    def _show(self, made) -> None:
-        self._part.hidden = False
-        self._drawn = mapchart.layout(made, frame=self._frame)
+    def _steps(self) -> Iterator[None]:
+        """The map, worked out and laid out, then its drawing, then its table, each put in at once."""
+        made = yield from map_in_steps(self._estimate.settings)
+        drawn = mapchart.layout(made, frame=self._frame)
+        yield
+        self._part.hidden, self._drawn = False, drawn
         self._read(made.current)
         self._place.ariaBusy = "false"
-        self._list_later.call()
-
-    def _list(self) -> None:
-        self._regions["map-table"].paint(panels.fit_map_table(self._drawn))
+        yield
+        table = panels.fit_map_table(drawn)
+        yield
+        self._regions["map-table"].paint(table)
 
     def _read(self, at: tuple[int, int], *, live: bool = False) -> None:
         self._at = at

@@ -83,6 +83,7 @@ LATENT = {"q_lora_rank": (0, 1_048_576), "kv_lora_rank": (0, 1_048_576), "qk_nop
 MIXER = {"mixer_kernel": (0, 64), "mixer_key_heads": (0, 4_096), "mixer_value_heads": (0, 4_096), "mixer_key_dim": (0, 4_096), "mixer_value_dim": (0, 4_096)}
 DELTA_NET = {"mixer": "gated-delta-net", "attention_layers": "1", "mixer_kernel": "4", "mixer_key_heads": "1", "mixer_value_heads": "4096", "mixer_key_dim": "8", "mixer_value_dim": "8"}
 LAYERS = ("attention_layers",)  # lists of layers
+SMALL_DELTA_NET = DELTA_NET | {"mixer_key_heads": "2", "mixer_value_heads": "4", "mixer_value_dim": "16"}
 LATENT_ATTENTION = {"num_kv_heads": "6", "head_dim": "12", "kv_lora_rank": "16", "qk_nope_head_dim": "8", "qk_rope_head_dim": "4", "v_head_dim": "10"}
 
 # What each accounting can count of the settings that it reads.

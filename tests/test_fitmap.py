@@ -6,7 +6,7 @@ Belongs here: fitmap.py, mapchart.py and the words of the map. What one run come
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 import pytest
 
-from configurations import OPENINGS
+from configurations import CUSTOM_STEP, OPENINGS, SMALL_DELTA_NET
 from strategies import configurations
 from vramplan import Settings, estimate, fit, report
 from vramplan.fitmap import fit_map, map_in_steps
@@ -18,6 +18,7 @@ from vramplan.settings import parse
 RUNS = {
     "opening": {}, "eager": {"attention_kernel": "eager"}, "a short model": {"model": "llama-2-7b"}, "tiles": {"stack": "trl-1.15"},
     "a batch beside the powers": {"micro_batch": "5", "sequence_length": "2000"}, "a large batch": {"micro_batch": "700", "sequence_length": "3"},
+    "latent attention": {"model": "deepseek-v2-lite", "gpu": "80"}, "rows in chunks": {**CUSTOM_STEP, **SMALL_DELTA_NET, "method": "lora", "gpu": "8"},
     "pairs": {"stack": "trl-1.15", "objective": "dpo", "gpu": "80"}, "nothing fits": {"method": "full", "gpu": "8"},
     "everything fits": {"model": "custom", "hidden_size": "64", "num_layers": "1", "num_attention_heads": "2", "num_kv_heads": "1", "intermediate_size": "8",
                         "head_dim": "8", "vocab_size": "8", "gpu": "180"},
@@ -36,6 +37,14 @@ def test_every_cell_is_the_run_with_its_batch(accounting, data):
     for _, _, cell in every(fit_map(settings))[::29]:
         alone = estimate(settings.replace(micro_batch=cell.micro_batch, sequence_length=cell.sequence_length))
         assert (cell.peak_bytes, cell.headroom_bytes, cell.verdict, cell.fits) == (alone.peak_bytes, alone.headroom_bytes, alone.verdict, alone.fits)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_cells_of_every_kind_of_run_are_the_run_with_their_batch(run):
+    settings = parse(RUNS[run])
+    for _, _, cell in every(fit_map(settings))[::17]:
+        alone = estimate(settings.replace(micro_batch=cell.micro_batch, sequence_length=cell.sequence_length))
+        assert (cell.peak_bytes, cell.verdict) == (alone.peak_bytes, alone.verdict)
 
 
 @pytest.mark.parametrize("run", RUNS)

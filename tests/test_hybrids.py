@@ -13,6 +13,7 @@ from vramplan.accountings.step import state
 from vramplan.accountings.step.batch import batch_of
 from vramplan.accountings.step.batches import Batches
 from vramplan.accountings.step.build import structure
+from vramplan.accountings.step.describe import alive_holdings
 from vramplan.accountings.step.layers import rows_of_layers
 from vramplan.accountings.step.moments import evaluate
 from vramplan.accountings.step.walks import layer_walks
@@ -192,6 +193,16 @@ def test_a_sweep_over_lengths_of_rows_counts_each_as_it_is_counted_alone():
     found = Batches(settings)
     for length in (64, 100, 128, 1_000):
         assert found.at(2, length)[0] == estimate(settings.replace(micro_batch=2, sequence_length=length)).peak_bytes
+
+
+def test_no_tensor_that_is_alive_in_the_rule_has_less_than_nothing():
+    """While later chunks go backward, what the last has kept is gone: that is less in its workspace."""
+    for length in (64, 200):
+        run = structure(parse({**DELTA, "method": "full", "sequence_length": str(length)}))
+        tape, batch = layer_walks(rows_of_layers(run)[0][0]).tape, batch_of(run, 3, length)
+        for index, (amount, _) in enumerate(tape.backward()):
+            listed = alive_holdings(tape.alive_backward(index), batch)
+            assert min(each.bytes for each in listed) > 0 and sum(each.bytes for each in listed) == evaluate(amount, *batch)
 
 
 def test_a_gate_on_attention_keeps_itself_and_what_it_opens():

@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 from command import run
-from configurations import OPENINGS
+from configurations import CUSTOM_STEP, LATENT_ATTENTION, OPENINGS, SMALL_DELTA_NET
 from strategies import configurations
 from vramplan import NotExpressible, Settings, SettingsError, estimate
 from vramplan.accountings import at_batches, fits, grid, peak_bytes
@@ -47,12 +47,16 @@ CORNERS = {
     "wide tiles": {"stack": "unsloth-2026.10", "gpu": "80"},
     "several GPUs": {"sharding": "fsdp2", "sharded_over": "4", "gradient_accumulation_steps": "1"},
     "latent attention": {"model": "deepseek-v2-lite", "gpu": "80"},
+    "latent attention without checkpoints": {"model": "moonlight-16b-a3b", "method": "lora", "checkpointing": "none", "gpu": "180"},
+    "latent attention with narrow heads": {**CUSTOM_STEP, **LATENT_ATTENTION, "method": "full"},
+    "rows in chunks": {**CUSTOM_STEP, **SMALL_DELTA_NET, "method": "lora"},
+    "rows in chunks, in 16 bits, without checkpoints": {**CUSTOM_STEP, **SMALL_DELTA_NET, "method": "full", "checkpointing": "none", "trainable_precision": "pure-bf16"},
     "planning formula": {"accounting": "planning"},
 }
 """Runs that turn at some batch, by what is there to turn."""
 
 MICRO_BATCHES = (1, 2, 3, 4, 7, 16, 33)
-LENGTHS = (1, 2, 255, 256, 257, 511, 512, 513, 767, 768, 769, 1023, 1024, 1025, 1536, 1537, 3071, 3072, 3073, 4096, 8200, 32_768, 131_072)
+LENGTHS = (1, 2, 63, 64, 65, 100, 128, 255, 256, 257, 511, 512, 513, 767, 768, 769, 1023, 1024, 1025, 1536, 1537, 3071, 3072, 3073, 4096, 8200, 32_768, 131_072)
 
 
 def alone(settings, micro_batch, length):

@@ -147,7 +147,7 @@ def alive_holdings(alive: list[Alive], batch: Batch) -> tuple[Holding, ...]:
     growth = growths(*batch)
     counts: dict[tuple, int] = {}
     for each in alive:
-        if not each.tensor.bytes:
+        if not each.tensor.bytes or not growth[each.tensor.growth]:
             continue
         key = (each.name, each.tensor.growth, each.tensor.width, each.tensor.itemsize, each.why)
         counts[key] = counts.get(key, 0) + 1
