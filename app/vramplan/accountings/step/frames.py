@@ -85,7 +85,8 @@ class _Film:
                 yield part, f"{again}, layer {layer + 1}", tallest, step
             behind = step.handing_on(resident, layer, moment, forward=False, **accumulating)
             yield part, f"backward, behind layer {layer + 1}", behind, step
-        yield part, END, step.end(resident, **accumulating), step
+        for instant in step.end(resident, **accumulating):
+            yield part, END, instant, step
 
     def _of_reference(self, step: Step, part: str, resident, **accumulating: bool) -> Iterator[Shot]:
         """The reference's forward pass: its layers, which are alike and leave nothing, and its head."""

@@ -117,7 +117,8 @@ def _with_logits(
         scores = cast(tape, in_half, SINGLE, "logits in float32")
         in_half.held = shifts != LOGITS
         scores.held = scores.held or shifts == LOGITS
-        loss_of(tape, _shifted(tape, run, scores, shifts), (scores,))
+        shifted = _shifted(tape, run, scores, shifts)
+        loss_of(tape, shifted, (scores, shifted))
         if in_half.held and in_half.itemsize == HALF and run.autocast and not run.outputs_kept:
             _convert_outputs(tape, run)
 
@@ -127,7 +128,8 @@ def _with_logits(
 def _convert_outputs(tape: Tape, run: Structure) -> None:
     """The 16-bit logits of the output become float32 when the model returns. Source: accelerate 1.15.0,
     utils/operations.py, convert_to_fp32, around the forward of a model prepared for mixed precision."""
-    tape.operations.append(Operation("convert outputs", (), (), forward_scratch=((TOKENS, SINGLE * run.shape.vocab_size),)))
+    loss = tape.operations[-1].outputs
+    tape.operations.append(Operation("convert outputs", (), (), reads=loss, forward_scratch=((TOKENS, SINGLE * run.shape.vocab_size),)))
 
 
 LABELS, LOGITS_KEPT, LOGITS = "labels", "logits beside the 16-bit ones", "logits"

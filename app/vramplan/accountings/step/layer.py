@@ -52,7 +52,7 @@ def decoder_layer(run: Structure, *, external_input: bool) -> Tape:
     """The tape of one layer. `external_input`: the layer's input is somebody else's, such as a checkpoint; otherwise transformers’ loop
     over the layers has a variable with it until the layer is done. Source: transformers 5.24.0, models/llama/modeling_llama.py, LlamaModel.forward.
     """
-    tape = Tape(recomputed=run.checkpointing and not run.reentrant)
+    tape = Tape(recomputed=run.checkpointing and not run.reentrant, reentrant=run.checkpointing and run.reentrant)
     x = Tensor("layer input", run.shape.hidden_size, residual_size(run), external=external_input)
     if run.shape.parallel_blocks:
         _side_by_side(tape, run, x)
@@ -116,7 +116,9 @@ def _attention(tape: Tape, run: Structure, x: Tensor) -> Tensor:
         key = norm(tape, run, key, key.width, "key norm", weight_size=run.norm_size)
     if not (shape.learned_positions or shape.alibi):
         rotate = _rotate_compiled if run.compiled else {LITGPT: _rotate_in_float32, TORCHTUNE: _rotate_pairs}.get(run.model_code, _rotate)
+        given = (query, key) if rotate is _rotate else ()
         query, key = rotate(tape, run, query, "queries"), rotate(tape, run, key, "keys")
+        tape.operations[-1].reads += given
     together = (attention_with_sinks if shape.attention_sinks else attended)(tape, run, query, key, value)
     if shape.attention_gate:
         opened = Tensor("open gate of attention", gate.width, gate.itemsize)

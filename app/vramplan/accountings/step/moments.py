@@ -149,16 +149,16 @@ class Step:
         self._gradients_by_rows()
         self.gradients = _fixed(self.shares.collected)
         masks = _masks(run)
-        self.masks = NOTHING if run.checkpointing else masks
+        self.masks, self.kept_masks = (NOTHING, masks) if run.checkpointing else (masks, NOTHING)
         self.resident = (
             *self._states(),
             ("dequantization", _fixed(state.dequantization_bytes(run))),
             ("staging", _per_token(STAGING_BUFFERS[run.offload] * HALF * run.shape.hidden_size if run.offload else 0)),
-            ("inputs", plus(self._batch(), masks if run.checkpointing else NOTHING)),
+            ("inputs", plus(self._batch(), self.kept_masks)),
             ("workspace", _fixed(CUBLAS_WORKSPACE_BYTES * CUBLAS_HANDLES)),
         )
         self.resident_later = (*self.resident, ("gradients", _fixed(self.shares.accumulated)))
-        self.autocast_copies = _fixed(state.autocast_bytes(run) if run.checkpointing else 0)
+        self.autocast_copies = _fixed(state.autocast_bytes(run) if run.checkpointing else self._unsaved_copies())
         self.first_saves_less = self._first_layer_saves_less()
         self.of_embedding = self._of_embedding()
         self.embedded = self._embedded()
@@ -282,7 +282,7 @@ class Step:
             *self.reference_forward(resident, **run),
             *self.loss(resident, **run),
             *(instant for layer, moment in moments for instant in self.backward(resident, layer, moment, **run)),
-            self.end(resident, **run),
+            *self.end(resident, **run),
         ]
 
     def _states(self) -> list[tuple[str, Amount]]:
@@ -308,7 +308,7 @@ class Step:
     def forward(self, resident, layer: int, *, accumulating: bool) -> list[Instant]:
         """The instants of one layer's forward pass; layers are numbered from 0."""
         inputs = plus(self.masks, self.embedded if layer else NOTHING)
-        beside = ("inputs", inputs), ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer))
+        beside = ("inputs", inputs), ("saved_activations", self.saved_before(layer)), ("autocast_copies", self._copies(layer - 1 if self.run.checkpointing else layer))
         held, layer_walks = (*resident, *self._lingering(), *beside, *self.at_place("forward")), self.row_of(layer).walks
         untrained = layer < self.first_trained
         points, walk = (layer_walks.without_graph, WITHOUT_GRAPH) if untrained else (layer_walks.forward, "layer forward")
@@ -376,7 +376,7 @@ class Step:
         """The instant between a layer and the next one to run: its output, or the gradient of its input, is passed on."""
         if forward:
             saved = self.saved_before(layer if self.run.checkpointing else layer + 1)
-            copies, layers = ("autocast_copies", self._copies(layer)), layer + 1
+            copies, layers = ("autocast_copies", self._copies(layer if self.run.checkpointing else layer + 1)), layer + 1
             held = (*resident, *self._lingering(), ("inputs", self.masks), ("saved_activations", saved), copies, *self.at_place("forward"))
             held = (*held, ("layer_output", self.output))
         else:
@@ -415,8 +415,17 @@ class Step:
             return self._behind(-1)
         return self.saved_before(layer)
 
+    def _unsaved_copies(self) -> int:
+        """Autocast's copies of the first trained layer that nothing has saved, where no gradient goes beyond that layer. They stay until the
+        forward pass ends."""
+        run = self.run
+        reaches = run.checkpointing or run.trains_base or "embed" in run.targets
+        return 0 if reaches or not run.autocast or self.layers_need_no_gradient() else self.row_of(self.first_trained).walks.tape.unsaved_copies()
+
     def _copies(self, layer: int) -> Amount:
-        """Autocast's copies once a layer has run forward: those of the layers so far."""
+        """Autocast's copies once a layer has run forward, beside what is saved: those of the layers so far."""
+        if not self.run.checkpointing:
+            return self.autocast_copies if layer > self.first_trained else NOTHING
         return _fixed(self.autocast_copies[FIXED] * (layer + 1) // self.run.shape.num_layers)
 
     def held_backward(self, layer: int, *, accumulating: bool) -> tuple[tuple[str, Amount], ...]:
@@ -429,7 +438,7 @@ class Step:
         stays = times(done, row.kept) if self._hooks_keep else plus(row.escaped_after, times(after, row.escaped))
         left = plus(self._saved_backward(layer), stays)
         made = _fixed(self.shares.of_head + row.gradients_after + after * row.gradients)
-        kept = ("saved_activations", left), *self.outputs_kept, ("gradients", NOTHING if accumulating else made)
+        kept = ("saved_activations", left), *self.outputs_kept, ("gradients", _fixed(self.head.waits) if accumulating else made)
         return (*kept, *self._kept_by_hooks(done - 1))
 
     @property
@@ -539,31 +548,35 @@ class Step:
         """The same, and the logits, from one loss to the next."""
         return (*self.left_behind, *self.outputs_kept) if self.run.lingers else ()
 
-    def end(self, resident, *, accumulating: bool) -> Instant:
-        """The gradient of the embedding, on top of all others, and of the gradient of its output.
+    def end(self, resident, *, accumulating: bool) -> list[Instant]:
+        """The gradient of the embedding, on top of all others: while it is made out of that of its output, and where that of a tied
+        head waits for it and the two are added out of place, while they are.
 
         Source: torch 2.13.0, embedding_dense_backward; csrc/autograd/input_buffer.cpp: the two gradients of a tied
-        embedding are added in place, unless the first is a transposed view, as a 16-bit linear map makes it;
+        embedding are added in place, unless the first is a transposed view, as a linear map makes it whose weight is not cast;
         ATen/native/cuda/EmbeddingBackwardKernel.cu: sums of sorted rows.
         """
         run = self.run
         table = run.embedding_size * run.shape.vocab_size * run.shape.hidden_size if run.trains_base else 0
-        is_view = run.embedding_size == HALF and run.loss.startswith(("logits", "triton"))
-        of_tied = 1 + is_view if run.shape.tied_embeddings else 0
-        copies = 1 if accumulating else of_tied
+        is_view = not (run.autocast and run.embedding_size == SINGLE) and run.loss.startswith(("logits", "triton"))
         sums = SORTED_EMBEDDING_TENTHS * SINGLE * run.shape.hidden_size // TENTHS if run.sorts_embedding else 0
-        extra = plus(_fixed(copies * table), _per_token(run.shape.hidden_size * residual_size(run) + sums))
+        made = 1 if accumulating else 0  # beside the gradients that are counted already
+        waits = 1 if run.shape.tied_embeddings and (self.head.waits or not accumulating) else 0
+        extras = [plus(_fixed((made + waits) * table), _per_token(run.shape.hidden_size * residual_size(run) + sums))]
+        extras += [_fixed((made + waits + 1) * table)] if waits and is_view and table else []
         gradients = () if accumulating else (("gradients", self.gradients),)
         layers = run.shape.num_layers
         left = self.saved() if self._hooks_keep else plus(*(times(row.count, row.escaped) for row in self.rows))
         hooks = self._kept_by_hooks(layers - 1)
-        held = (*resident, ("saved_activations", left), *hooks, *self.outputs_kept, *gradients, ("embedding_gradient", extra), *self.at_place("end"))
-        return Instant(_named(END, accumulating), held, _total(held))
+        masks = NOTHING if run.reentrant else times(-1, self.kept_masks)  # the layers that were called with them are done
+        held = (*resident, ("inputs", masks), ("saved_activations", left), *hooks, *self.outputs_kept, *gradients, *self.at_place("end"))
+        every = [(*held, ("embedding_gradient", extra)) for extra in extras]
+        return [Instant(_named(END, accumulating), each, _total(each)) for each in every]
 
     def update(self) -> Instant:
         """The optimizer step."""
         rows = max(self.shares.updates, key=lambda each: sum(size for _, size in each))
-        held = (*self.resident, *self._lingering(), *((name, _fixed(size)) for name, size in rows))
+        held = (*self.resident, ("inputs", times(-1, self.kept_masks)), *self._lingering(), *((name, _fixed(size)) for name, size in rows))
         return Instant(STEP, held, _total(held))
 
     def resting(self, moment: str, *batch: int) -> int:
@@ -584,8 +597,9 @@ class Step:
             return tape.alive_alone(instant.index, copies=not instant.walks.kept_copies)
         if "backward" in instant.walk:
             adding = instant.walk.endswith(LATER) or (self.shares.reduced_at_once and instant.walks is not self.head)
-            return instant.walks.tape.alive_backward(instant.index, accumulating=adding)
-        return instant.walks.tape.alive_forward(instant.index, keeps=instant.walk != WITHOUT_GRAPH and (instant.walk != "layer forward" or not self.run.checkpointing))
+            return instant.walks.tape.alive_backward(instant.index, accumulating=adding, waits=self.head.waits if instant.walks is self.head else 0)
+        caches = instant.walk == "layer forward" and self.run.checkpointing
+        return instant.walks.tape.alive_forward(instant.index, keeps=instant.walk != WITHOUT_GRAPH and not caches, caches=caches)
 
 
 def _named(moment: str, accumulating: bool) -> str:

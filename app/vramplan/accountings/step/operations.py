@@ -109,6 +109,14 @@ def softcap(tape: Tape, x: Tensor, name: str) -> Tensor:
 
 def norm(tape: Tape, run: Structure, x: Tensor, width: int, name: str, *, weight_size: int, rows: int = 1) -> Tensor:
     """The model's kind of norm over `width` values; `rows` of them per token. Source: see each kind."""
+    output = _kind_of_norm(tape, run, x, width, name, weight_size=weight_size, rows=rows)
+    if run.trains_base:
+        weighted = next(operation for operation in reversed(tape.operations) if operation.name in ("norm weight", "norm"))
+        weighted.gradient = run.shape.norm_vectors * width * weight_size
+    return output
+
+
+def _kind_of_norm(tape: Tape, run: Structure, x: Tensor, width: int, name: str, *, weight_size: int, rows: int) -> Tensor:
     if run.shape.norm not in ("rms", "rms-cast"):
         return LAYER_NORMS[run.shape.norm](tape, run, x, name, rows=rows)
     if run.norm_kernel == "as-given":
@@ -216,32 +224,37 @@ def linear(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: 
     one for every call.
     """
     width_in, width_out = sizes
-    values = width_in * width_out
+    values, given = width_in * width_out, x
     if run.autocast:
         x = cast(tape, x, HALF, f"{name}: 16-bit input")
     saves = (x,) if trained else ()
     gradient_scratch = 0
     if run.autocast and weight_size == SINGLE:
-        saves = (*saves, Tensor(f"{name}: 16-bit weight", values, HALF, FIXED))
+        saves = (*saves, Tensor(f"{name}: 16-bit weight", values, HALF, FIXED, cached=trained))
         gradient_scratch = HALF * values if trained else 0
     output = Tensor(f"{name}: output", width_out, x.itemsize)
     gradient = weight_size * values if trained else 0
-    return tape.add(name, (x,), output, saves=saves, gradient=gradient, gradient_scratch=gradient_scratch, converts=gradient_scratch > 0)
+    details = {"gradient": gradient, "gradient_scratch": gradient_scratch, "converts": gradient_scratch > 0}
+    return tape.add(name, (x,), output, saves=saves, reads=(given,), viewed=True, **details)
 
 
 def quantized_linear(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: str) -> Tensor:
     """x times a quantised weight, expanded to 16 bits while it is used, forward and backward; the output has x's type.
 
-    Up to 0.42 it keeps its input as an attribute, though it does not need it. Source: bitsandbytes 0.49.0 and 0.42.0,
-    nn/modules.py, Linear4bit.forward; autograd/_functions.py, MatMul4Bit.
+    Up to 0.42 it keeps its input as an attribute, though it does not need it. Its weight is an attribute too, but in torchao.
+    Source: bitsandbytes 0.49.0 and 0.42.0, nn/modules.py, Linear4bit.forward; autograd/_functions.py, MatMul4Bit (ctx.tensors); torchao
+    0.9.0, dtypes/nf4tensor.py, LinearNF4 (save_for_backward).
     """
     width_in, width_out = sizes
     expanded = ((FIXED, run.expanded_bytes(width_in * width_out)),)
     half = cast(tape, x, HALF, f"{name}: 16-bit input")
     output = Tensor(f"{name}: output", width_out, HALF)
     keeps = run.keeps_quantized_inputs
-    tape.add(name, (half,), output, saves=(half,) if keeps else (), scratch=expanded, forward_scratch=expanded, escapes=keeps)
-    return cast(tape, output, x.itemsize, f"{name}: output")
+    tape.add(name, (half,), output, saves=(half,) if keeps else (), scratch=expanded, forward_scratch=expanded, escapes=keeps, unhooked=run.quantized_linear != "torchao", reads=(x,))
+    result = cast(tape, output, x.itemsize, f"{name}: output")
+    if result is not output:
+        tape.operations[-1].reads += (x, half)
+    return result
 
 
 def int8_linear(tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: str) -> Tensor:
@@ -271,9 +284,10 @@ def adapter(tape: Tape, run: Structure, x: Tensor, result: Tensor, sizes: tuple[
         given = (*given, x)
     if run.dropout:
         x = dropout(tape, x, f"{name} adapter", keeps_input=quantized and run.adapter_kernel == "fused")
+    given_to_a = x
     x = cast(tape, x, size, f"{name} adapter: 16-bit input")
     copies = run.autocast and run.adapter_size == SINGLE
-    inner = _adapter_half(tape, run, x, (width_in, run.rank), f"{name} adapter A", copies=copies)
+    inner = _adapter_half(tape, run, x, (width_in, run.rank), f"{name} adapter A", copies=copies, reads=(given_to_a,))
     outer = _adapter_half(tape, run, inner, (run.rank, width_out), f"{name} adapter B", copies=copies)
     outer = scale(tape, outer, f"{name} adapter: scaled output")
     if quantized and not run.autocast:
@@ -325,15 +339,16 @@ def dropout(tape: Tape, x: Tensor, name: str, *, keeps_input: bool = False) -> T
 
 
 def _adapter_half(
-    tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: str, *, copies: bool, rows: int = 0
+    tape: Tape, run: Structure, x: Tensor, sizes: tuple[int, int], name: str, *, copies: bool, rows: int = 0, reads: tuple[Tensor, ...] = ()
 ) -> Tensor:
-    """One half of the pair; `rows` of its weight where these are fewer than the inputs."""
+    """One half of the pair; `rows` of its weight where these are fewer than the inputs. reads: what it was called with."""
     values = (rows or sizes[0]) * sizes[1]
-    weight = (Tensor(f"{name}: 16-bit weight", values, HALF, FIXED),) if copies else ()
+    weight = (Tensor(f"{name}: 16-bit weight", values, HALF, FIXED, cached=True),) if copies else ()
     output = Tensor(f"{name}: output", sizes[1], x.itemsize)
     gradient_scratch = HALF * values if copies else 0
     return tape.add(
-        name, (x,), output, saves=(x, *weight), gradient=run.adapter_size * values, gradient_scratch=gradient_scratch
+        name, (x,), output, saves=(x, *weight), gradient=run.adapter_size * values, gradient_scratch=gradient_scratch, converts=copies, reads=reads,
+        viewed=True,
     )
 
 
@@ -352,6 +367,8 @@ def projection(tape: Tape, run: Structure, x: Tensor, names: tuple[str, ...]) ->
         result = quantized_linear(tape, run, x, widths, name)
     else:
         result = linear(tape, run, x, widths, name, weight_size=run.weight_size, trained=run.trains_base)
+        if run.trains_base:
+            tape.operations[-1].gradient += run.embedding_size * sum(sizes[each][1] for each in names if each in run.biased_maps)
     if run.targets.isdisjoint(names):
         return result
     if run.adapter_kernel in (LITGPT, TORCHTUNE):
@@ -393,14 +410,15 @@ def fused_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
     """
     if run.attention == "efficient-repeated" or run.masked:
         key, value = _shown_to_all_heads(tape, run, key, "repeated keys"), _shown_to_all_heads(tape, run, value, "repeated values")
+    given = query, key, value
     if run.autocast:
-        query, key, value = (cast(tape, x, HALF, f"16-bit {x.name}") for x in (query, key, value))
+        query, key, value = (cast(tape, x, HALF, f"16-bit {x.name}") for x in given)
     output = Tensor("attention output", run.shape.attended_width, query.itemsize)
     sums = Tensor("attention log-sum-exp", run.shape.num_attention_heads, SINGLE)
     masks = (Tensor("attention mask", 1, query.itemsize, PAIRS),) if run.masked else ()
     flash = run.attention == "efficient" and not run.masked
     scratch = _flash_backward(run, grouped=key.width != query.width) if flash else _efficient_backward(run)
-    tape.add("attention", (query, key, value), output, saves=(query, key, value, output, sums, *masks), scratch=scratch)
+    tape.add("attention", (query, key, value), output, saves=(query, key, value, output, sums, *masks), scratch=scratch, reads=given)
     head_by_head = (run.shape.partial_rotary or run.shape.kv_lora_rank) and not run.masked and run.attention == "efficient"
     if run.model_code == LITGPT:
         head_by_head = run.shape.head_dim <= WIDEST_FLASH_HEAD
@@ -469,6 +487,7 @@ def eager_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
     """
     heads, size = run.shape.num_attention_heads, query.itemsize
     key, value = repeat_heads(tape, run, key, "repeated keys"), repeat_heads(tape, run, value, "repeated values")
+    given = query, key, value
     score_size = HALF if run.autocast else size
     query, key = (cast(tape, x, score_size, f"16-bit {x.name}") for x in (query, key))
     scores = tape.add("scores", (query, key), Tensor("scores", heads, score_size, PAIRS), saves=(query, key))
@@ -489,4 +508,4 @@ def eager_attention(tape: Tape, run: Structure, query: Tensor, key: Tensor, valu
     output = tape.add(
         "weighted values", (weights, value), Tensor("attention output", run.shape.attended_width, score_size), saves=(weights, value)
     )
-    return tape.add("contiguous", (output,), Tensor("attention output", output.width, score_size), shares=True)
+    return tape.add("contiguous", (output,), Tensor("attention output", output.width, score_size), shares=True, reads=given)

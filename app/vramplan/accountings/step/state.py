@@ -130,8 +130,7 @@ def _convolutions(kind: Structure, layers: int) -> list[Weight]:
 def _biases(kind: Structure, layers: int) -> list[Weight]:
     """Biases (out) of linear maps, and attention's sinks (n); preparation of a quantised model gives them the type of the embedding."""
     shape, sizes = kind.shape, kind.projection_sizes
-    parts = (("q", "k", "v"), shape.query_biases), (("o",), shape.output_biases), (("gate", "up", "down"), shape.mlp_biases)
-    with_bias = [name for names, has in parts if has for name in names if name in sizes]
+    with_bias = [name for name in kind.biased_maps if name in sizes]
     sinks = [Weight("attention sinks", layers, shape.num_attention_heads, 1, kind.embedding_size, "biases")] if shape.attention_sinks else []
     return [*(Weight(f"{name} bias", layers, sizes[name][1], 1, kind.embedding_size, "biases") for name in with_bias), *sinks]
 

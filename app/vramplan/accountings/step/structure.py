@@ -183,6 +183,13 @@ class Structure:
         return self.shape.shared_expert_intermediate_size if self.shape.num_experts else self.shape.intermediate_size
 
     @property
+    def biased_maps(self) -> tuple[str, ...]:
+        """The linear maps of a layer that have a bias, if it has them."""
+        shape = self.shape
+        parts = (("q", "k", "v"), shape.query_biases), (("o",), shape.output_biases), (("gate", "up", "down"), shape.mlp_biases)
+        return tuple(name for names, has in parts if has for name in names)
+
+    @property
     def expert_maps(self) -> dict[str, tuple[int, int]]:
         """(in, out) widths of an expert's maps."""
         hidden, inner = self.shape.hidden_size, self.shape.expert_intermediate_size

@@ -3,7 +3,7 @@
 The tape is written down operation by operation, as the framework's source has it; the walk over it follows the rules of
 PyTorch's autograd engine (torch 2.13.0, csrc/autograd/engine.cpp): nodes run in the reverse order of their creation, a
 node's saved tensors and its incoming gradient are released when it has run, and a second gradient for the same tensor
-is added in place unless the first is still used elsewhere.
+is added in place unless the first is still used elsewhere, or is a view.
 
 Amounts are kept as eight numbers, one for each way a tensor can grow: bytes that are fixed, per token (B·S), per pair of
 tokens (B·S·S), per position (S), per pair of positions (S·S), and per block or chunk that a kernel or a layer goes through a row in.
@@ -32,17 +32,21 @@ NEED_NOTHING = frozenset(("add", "cast", "scale", "sum over experts"))
 """Operations whose backward asks a checkpoint for nothing, not even for a weight. Source: torch 2.13.0, AddBackward0, ToCopyBackward0,
 MulBackward0 with a scalar, SumBackward1; utils/checkpoint.py, _checkpoint_hook.unpack_hook."""
 
+SUMMED = frozenset(("norm weight",))
+"""Operations whose weight's gradient is summed once they are done, when what a checkpoint handed over is gone. Source: torch 2.13.0,
+csrc/autograd/engine.cpp, validate_outputs (sum_to)."""
+
 
 class Tensor:
     """One tensor: what it is, how it grows, its elements per unit of growth and their size in bytes.
 
     external: somebody else accounts for it. base: the tensor whose storage this one shows. held: a variable of the
-    program keeps it until the forward pass has ended.
+    program keeps it until the forward pass has ended. cached: autocast does, whether or not it is saved.
     """
 
-    __slots__ = ("base", "bytes", "external", "growth", "held", "itemsize", "name", "width")
+    __slots__ = ("base", "bytes", "cached", "external", "growth", "held", "itemsize", "name", "width")
 
-    def __init__(self, name, width, itemsize, growth=TOKENS, *, external=False, base=None, held=False):
+    def __init__(self, name, width, itemsize, growth=TOKENS, *, external=False, base=None, held=False, cached=False):
         self.name = name
         self.width = width
         self.itemsize = itemsize
@@ -51,6 +55,7 @@ class Tensor:
         self.external = external
         self.base = base.base or base if base else None
         self.held = held
+        self.cached = cached
 
 
 class Operation:
@@ -61,17 +66,18 @@ class Operation:
     outputs have no storage of their own. gradient: bytes of the weight gradients it makes, kept until the optimizer
     step; gradient_scratch: bytes of their unconverted form; converts: these become the gradients once the operation itself is done, what came in and
     what it saved gone. hands_over: the gradient was made in the forward pass, and saved.
-    escapes: what it saves is an attribute that checkpointing cannot drop. reads: tensors that a variable of the program keeps at least until this operation has run forward.
+    escapes: what it saves is an attribute that checkpointing cannot drop. unhooked: its weight is one. viewed: the gradients of its inputs are other views of what it
+    makes. reads: tensors that a variable of the program keeps at least until this operation has run forward.
     """
 
     __slots__ = (
         "converts", "escapes", "forward_scratch", "gradient", "gradient_scratch", "hands_over", "inputs", "name", "outputs", "reads", "saves", "scratch",
-        "shares", "view",
+        "shares", "unhooked", "view", "viewed",
     )
 
     def __init__(
         self, name, inputs, outputs, saves=(), scratch=(), forward_scratch=(), shares=False, view=False,
-        gradient=0, gradient_scratch=0, hands_over=False, reads=(), escapes=False, converts=False,
+        gradient=0, gradient_scratch=0, hands_over=False, reads=(), escapes=False, converts=False, unhooked=False, viewed=False,
     ):
         self.name = name
         self.inputs = inputs
@@ -87,14 +93,27 @@ class Operation:
         self.reads = reads
         self.escapes = escapes
         self.converts = converts
+        self.unhooked = unhooked
+        self.viewed = viewed
+
+    @property
+    def asks(self) -> bool:
+        """Whether its backward asks a checkpoint for anything, be it a weight."""
+        return self.name not in NEED_NOTHING and not self.escapes and not self.unhooked
 
 
 class Gradient:
-    """The gradient of a tensor while it waits; `uses` counts who still needs this very storage."""
+    """The gradient of a tensor while it waits; `uses` counts who still needs this very storage. viewed: it is a view, whose storage
+    another tensor has too, so that nothing is added to it in place.
 
-    __slots__ = ("bytes", "growth", "itemsize", "name", "uses", "width")
+    Source: torch 2.13.0, csrc/autograd/input_buffer.cpp, can_accumulate_inplace; ATen/native/Linear.cpp and LinearAlgebra.cpp, matmul: the input
+    is reshaped to a matrix, and its gradient back.
+    """
 
-    def __init__(self, tensor):
+    __slots__ = ("bytes", "growth", "itemsize", "name", "uses", "viewed", "width")
+
+    def __init__(self, tensor, *, viewed=False):
+        self.viewed = viewed
         self.name = tensor.name
         self.growth = tensor.growth
         self.width = tensor.width
@@ -116,15 +135,17 @@ class Alive:
 
 class Tape:
     """Operations in the order in which the forward pass runs them. recomputed: backward goes through what a checkpoint's second forward
-    pass has saved; of what escapes checkpointing, only what the first pass left is there.
+    pass has saved; of what escapes checkpointing, only what the first pass left is there. reentrant: backward is called with the gradient of
+    the output, which it holds to its end (torch 2.13.0, utils/checkpoint.py, CheckpointFunction.backward, args).
 
     Source: torch 2.13.0, utils/checkpoint.py, _checkpoint_without_reentrant_generator: the second graph is dropped, tensors handed
     to its hooks are kept.
     """
 
-    def __init__(self, *, recomputed: bool = False):
+    def __init__(self, *, recomputed: bool = False, reentrant: bool = False):
         self.operations: list[Operation] = []
         self.recomputed = recomputed
+        self.reentrant = reentrant
 
     def add(self, name, inputs, output, **details) -> Tensor:
         """Write down an operation with one output and return that."""
@@ -144,14 +165,21 @@ class Tape:
 
     def saved_tensors(self, *, input_gradient: bool = True) -> list[Tensor]:
         """The same, tensor by tensor. Where the input needs no gradient (`input_gradient` false), an operation saves
-        nothing until a trained weight has come in."""
+        nothing until a trained weight has come in, and that operation no copy of its weight."""
         needing: set[Tensor] = set()
         found: dict[Tensor, None] = {}
         for operation in self.operations:
             if input_gradient or operation.gradient or not needing.isdisjoint(operation.inputs):
+                alone = not input_gradient and needing.isdisjoint(operation.inputs)
                 needing.update(operation.outputs)
-                found.update(dict.fromkeys(tensor.base or tensor for tensor in operation.saves))
+                found.update(dict.fromkeys(tensor.base or tensor for tensor in operation.saves if not (alone and tensor.cached)))
         return [tensor for tensor in found if not tensor.external]
+
+    def unsaved_copies(self) -> int:
+        """Bytes of the weights' copies that are not saved where the input needs no gradient. Source: torch 2.13.0, derivatives.yaml, mm."""
+        kept = self.saved_tensors(input_gradient=False)
+        trained = [tensor for operation in self.operations if operation.gradient for tensor in operation.saves if tensor.cached]
+        return sum(tensor.bytes for tensor in dict.fromkeys(trained) if tensor not in kept)
 
     def escaped(self) -> Amount:
         """What stays of a checkpointed layer's first forward pass besides its input."""
@@ -164,9 +192,10 @@ class Tape:
         """Bytes of weight gradients that the backward pass makes."""
         return sum(operation.gradient for operation in self.operations)
 
-    def forward(self, *, keeps: bool) -> list[Amount]:
-        """The moments of the forward pass; `keeps` what backward needs, as it does unless the layer is checkpointed."""
-        return self._run(keeps, None)
+    def forward(self, *, keeps: bool, caches: bool = False) -> list[Amount]:
+        """The moments of the forward pass; `keeps` what backward needs, as it does unless the layer is checkpointed; `caches` the copies of
+        weights that autocast keeps."""
+        return self._run(keeps, None, caches=caches)
 
     def forward_alone(self, *, copies: bool) -> list[Amount]:
         """The moments of a forward pass without a backward pass. What an operation makes beside its output is there while it
@@ -186,13 +215,17 @@ class Tape:
 
     def recomputation(self) -> list[Amount]:
         """The moments of the forward pass when a checkpointed layer runs again: it ends where the last tensor is saved,
-        before the operation that saves it has run.
+        before the operation that saves it has run, but after a copy of its weight was made.
 
         Source: torch 2.13.0, utils/checkpoint.py, early stop of the non-reentrant form.
         """
         operations = enumerate(self.operations)
-        last = max(index for index, operation in operations if (operation.saves or operation.forward_scratch) and not operation.escapes)
-        return self._run(True, None)[:last]
+        last = max(index for index, operation in operations if (operation.saves or operation.forward_scratch) and operation.asks)
+        moments, operation = self._run(True, None), self.operations[last]
+        if all(tensor.growth != FIXED for tensor in operation.saves):
+            return moments[:last]
+        output = operation.outputs[0]
+        return [*moments[:last], _with(moments[last], ((output.growth, -output.bytes),))]
 
     def before_recomputation(self) -> Amount:
         """The gradients that wait beside that of the output while a checkpointed layer runs again: it does when the first operation goes
@@ -200,7 +233,7 @@ class Tape:
         output = Gradient(self.operations[-1].outputs[0])
         waiting = dict.fromkeys(self.operations[-1].outputs, output)
         for operation in reversed(self.operations):
-            if operation.name not in NEED_NOTHING and not operation.escapes:
+            if operation.asks:
                 break
             came = [waiting.pop(tensor) for tensor in operation.outputs if tensor in waiting]
             for tensor in operation.inputs if came else ():
@@ -221,19 +254,20 @@ class Tape:
         """
         return self._walk(None)
 
-    def alive_forward(self, index: int, *, keeps: bool) -> list["Alive"]:
+    def alive_forward(self, index: int, *, keeps: bool, caches: bool = False) -> list["Alive"]:
         """Everything alive at the moment with this index of `forward`."""
         live: list[Alive] = []
-        self._run(keeps, (index, live))
+        self._run(keeps, (index, live), caches=caches)
         return live
 
-    def alive_backward(self, index: int, *, accumulating: bool = False) -> list["Alive"]:
-        """Everything alive at the moment with this index of `backward`; `accumulating` where earlier gradients are there."""
+    def alive_backward(self, index: int, *, accumulating: bool = False, waits: int = 0) -> list["Alive"]:
+        """Everything alive at the moment with this index of `backward`; `accumulating` where earlier gradients are there, which all but
+        the first `waits` bytes of new ones are added to."""
         live: list[Alive] = []
-        self._walk((index, live, accumulating))
+        self._walk((index, live, waits if accumulating else None))
         return live
 
-    def _run(self, keeps, wanted):
+    def _run(self, keeps, wanted, *, caches=False):
         waiting = self._uses()
         kept = self._saved_counts() if keeps else {}
         passed_on = {tensor for operation in self.operations for tensor in operation.inputs + operation.outputs}
@@ -245,8 +279,8 @@ class Tape:
             live[first] = None
         for operation in self.operations:
             made = () if operation.view else operation.outputs
-            if keeps:
-                made += tuple(tensor for tensor in operation.saves if tensor not in passed_on)
+            if keeps or caches:
+                made += tuple(tensor for tensor in operation.saves if tensor not in passed_on and (keeps or tensor.cached))
             for tensor in made:
                 total[tensor.growth] += tensor.bytes
                 live[tensor] = None
@@ -285,15 +319,18 @@ class Tape:
         return counts
 
     def _walk(self, wanted):
-        saved = self._saved_counts(again=self.recomputed)
-        total = [*NOTHING]
-        for tensor in saved:
-            total[tensor.growth] += tensor.bytes
+        again, saved, total = self._saved_counts(again=self.recomputed), {}, [*NOTHING]
         last = next(operation.outputs[0] for operation in reversed(self.operations) if operation.outputs)
-        waiting = {last: Gradient(last)}
+        given = Gradient(last)
+        given.uses += self.reentrant
+        waiting = {last: given}
         total[last.growth] += last.bytes
         moments, kept = [], 0
         for operation in reversed(self.operations):
+            if again and (operation.asks or not self.recomputed):
+                saved, again = again, {}
+                for tensor in saved:
+                    total[tensor.growth] += tensor.bytes
             if operation.hands_over:
                 _forget(operation, saved, total)
             came = [waiting.pop(output) for output in operation.outputs if output in waiting]
@@ -303,15 +340,16 @@ class Tape:
                     came[0].uses += 1
                     made.append((tensor, came[0]))
                 else:
-                    made.append((tensor, Gradient(tensor)))
+                    made.append((tensor, Gradient(tensor, viewed=operation.viewed)))
                     total[tensor.growth] += tensor.bytes
             scratch = operation.scratch
             if operation.gradient:
-                scratch = (*scratch, (FIXED, operation.gradient_scratch + (0 if operation.converts else operation.gradient)))
+                later = operation.converts or (self.recomputed and operation.name in SUMMED)
+                scratch = (*scratch, (FIXED, operation.gradient_scratch + (0 if later else operation.gradient)))
             moments.append((_with(total, scratch), kept))
             if wanted and len(moments) - 1 == wanted[0]:
-                gradients = [*came, *waiting.values(), *(gradient for _, gradient in made)]
-                _list_alive(wanted[1], saved, gradients, scratch, 0 if wanted[2] else kept, operation.name)
+                gradients = [*([given] if self.reentrant else []), *came, *waiting.values(), *(gradient for _, gradient in made)]
+                _list_alive(wanted[1], saved, gradients, scratch, kept if wanted[2] is None else min(kept, wanted[2]), operation.name)
                 return moments
             for gradient in came:
                 _release(gradient, total)
@@ -321,8 +359,8 @@ class Tape:
                 converting = ((FIXED, operation.gradient + operation.gradient_scratch),)
                 moments.append((_with(total, converting), kept))
                 if wanted and len(moments) - 1 == wanted[0]:
-                    gradients = [*waiting.values(), *(gradient for _, gradient in made)]
-                    _list_alive(wanted[1], saved, gradients, converting, 0 if wanted[2] else kept, operation.name)
+                    gradients = [*([given] if self.reentrant else []), *waiting.values(), *(gradient for _, gradient in made)]
+                    _list_alive(wanted[1], saved, gradients, converting, kept if wanted[2] is None else min(kept, wanted[2]), operation.name)
                     return moments
             if operation.gradient:
                 total[FIXED] += operation.gradient
@@ -331,7 +369,7 @@ class Tape:
                 before = waiting.get(tensor)
                 if before is None:
                     waiting[tensor] = gradient
-                elif before.uses == 1:
+                elif before.uses == 1 and not before.viewed:
                     _release(gradient, total)
                 else:
                     added = Gradient(tensor)

@@ -29,7 +29,7 @@ class LayerWalks:
         self.saved = self.tape.saved()
         self.escaped = self.tape.escaped()
         self.gradients = self.tape.gradient_bytes()
-        self.forward = tallest(self.tape.forward(keeps=not run.checkpointing))
+        self.forward = tallest(self.tape.forward(keeps=not run.checkpointing, caches=run.checkpointing))
         self.recomputation = tallest(self._second_forward(run)) if run.checkpointing else []
         self.waiting = self.tape.before_recomputation() if run.checkpointing and not run.reentrant else NOTHING
         self.backward, self.adding = (tallest(each) for each in _with_and_without(self.tape.backward()))
@@ -46,12 +46,15 @@ class LayerWalks:
 
 class HeadWalks:
     """The tape of the head and the loss, and its walks; `after` the points once the model's own forward pass has ended; `every_…`
-    all points of a walk, in order."""
+    all points of a walk, in order. waits: bytes of the head's gradient where it waits for that of the embedding, whose weight it is,
+    however many gradients are there from earlier micro-batches (torch 2.13.0, csrc/autograd/input_buffer.cpp)."""
 
     def __init__(self, run: Structure):
         self.tape = head_and_loss(run)
         self.gradients = self.tape.gradient_bytes()
-        forward, backward, adding = self.tape.forward(keeps=True), *_with_and_without(self.tape.backward())
+        tied = run.trains_base and run.shape.tied_embeddings
+        self.waits = run.head_size * run.shape.vocab_size * run.shape.hidden_size if tied else 0
+        forward, backward, adding = self.tape.forward(keeps=True), *_with_and_without(self.tape.backward(), waits=self.waits)
         self.forward, self.after = _parted(self.tape, forward)
         self.backward, self.adding = tallest(backward), tallest(adding)
         self.every_forward, self.every_backward, self.every_adding = (list(enumerate(each)) for each in (forward, backward, adding))
@@ -156,9 +159,9 @@ def _parted(tape: Tape, points: list[Amount]) -> tuple[Points, Points]:
     return tallest(points[:end]), [(index + end, amount) for index, amount in tallest(points[end:])]
 
 
-def _with_and_without(points: list[tuple[Amount, int]]) -> tuple[list[Amount], list[Amount]]:
-    """A backward walk with the weight gradients it makes, and without where they are added to earlier ones."""
-    return [amount for amount, _ in points], [(amount[0] - made, *amount[1:]) for amount, made in points]
+def _with_and_without(points: list[tuple[Amount, int]], *, waits: int = 0) -> tuple[list[Amount], list[Amount]]:
+    """A backward walk with the weight gradients it makes, and without where they are added to earlier ones, but for the first, which may wait."""
+    return [amount for amount, _ in points], [(amount[0] - max(made - waits, 0), *amount[1:]) for amount, made in points]
 
 
 def tallest(points: list[Amount]) -> Points:
