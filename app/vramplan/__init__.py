@@ -13,9 +13,11 @@ from vramplan.fit import fit
 from vramplan.importing.imported import Imported, import_text
 from vramplan.importing.problems import ImportProblem
 from vramplan.ledger import Estimate
+from vramplan.make_fit import MadeToFit, make_fit
 from vramplan.settings import Settings
 
 __version__ = "0.2.0"
 __all__ = [
-    "Estimate", "FieldError", "ImportProblem", "Imported", "NotExpressible", "Settings", "SettingsError", "compare", "curve", "estimate", "fit", "import_text",
+    "Estimate", "FieldError", "ImportProblem", "Imported", "MadeToFit", "NotExpressible", "Settings", "SettingsError", "compare", "curve", "estimate", "fit", "import_text",
+    "make_fit",
 ]

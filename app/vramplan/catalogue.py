@@ -1,5 +1,6 @@
 """What can be chosen by name: model presets, GPU memory classes, and the default of every setting."""
 
+import re
 from dataclasses import MISSING, dataclass, fields
 from decimal import Decimal
 from functools import cache
@@ -36,6 +37,11 @@ class Preset:
     max_sequence_length: int
     source: str
 
+    @property
+    def group(self) -> str:
+        """What it is found under: the letters that its label begins with."""
+        return re.match("[A-Za-z]*", self.label)[0]
+
 
 @dataclass(frozen=True)
 class GpuClass:
@@ -67,6 +73,12 @@ def presets() -> dict[str, Preset]:
         )
         for name, entry in table("models").items()
     }
+
+
+def relatives(name: str) -> tuple[Preset, ...]:
+    """The other presets of a model's family: those of its model_type whose names begin with the same letters. None of a custom model."""
+    known = presets().get(name)
+    return tuple(each for each in presets().values() if known and each != known and each.family == known.family and each.group == known.group)
 
 
 @cache

@@ -6,6 +6,7 @@ Exit status: 0 the run fits or likely fits (or the file was read), 1 it does not
 import argparse
 import io
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable
@@ -19,7 +20,7 @@ from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.checks import came
 from vramplan.compare import compare
 from vramplan.curve import curve
-from vramplan.errors import CardsError, FrameError, Missing, NotExpressible, SettingsError
+from vramplan.errors import CardsError, FieldError, FrameError, Missing, NotExpressible, SettingsError
 from vramplan.fetching import file_bytes, file_text, hub_text
 from vramplan.fields import FIELDS, SECTIONS
 from vramplan.kinds import INFERENCE, Choice, ExactDecimal, Field, Layers, Measured, Targets
@@ -30,6 +31,7 @@ from vramplan.importing.foreign import MODEL, SETTINGS
 from vramplan.importing.imported import Imported, import_text
 from vramplan.importing.problems import ImportProblem
 from vramplan.ledger import Estimate
+from vramplan.make_fit import make_fit
 from vramplan.measured_run.pickled import MAX_BYTES
 from vramplan.measured_run.reading import Reading, read_file
 from vramplan.length_fit import length_fit
@@ -72,6 +74,12 @@ SWEEP_EPILOG = (
     " choices as full,lora,qlora. Exit status: 0 a point fits or likely fits, 1 none does, 2 the input cannot be used, or no point counted."
 )
 """What is said of several values below the flags of a sweep."""
+
+MAKE_IT_FIT_EPILOG = (
+    "--keep and --at-least go with --make-it-fit, and mean it alone. Exit status: 0 the run fits or likely fits as it is, with what is required of it,"
+    " 1 it does not or is unlikely to, 2 the input cannot be used or counted."
+)
+"""What is said of exit statuses below the flags of `fit`."""
 
 FILES = {
     "import": "a config.json or an adapter_config.json",
@@ -122,6 +130,8 @@ def main(arguments: list[str] | None = None) -> int:
     page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
     if options.command == "timeline":
         return _timeline(options, current)
+    if options.command == "fit" and (options.make_it_fit or options.keep or options.at_least):
+        return _make_it_fit(options, current)
     if options.command == "compare" and options.accountings is not None:
         return _accountings(options, current)
     if current is None:
@@ -194,6 +204,28 @@ def _accountings(options: argparse.Namespace, current: Estimate) -> int:
         return BAD_INPUT
     status = _print(lambda: _document("accountings", (current, names)) if options.json else tables.compare_table(current, names))
     return status or (FITS if current.fits else DOES_NOT_FIT)
+
+
+def _make_it_fit(options: argparse.Namespace, current: Estimate) -> int:
+    """The changes that make the run fit."""
+    keep = [name.strip().replace("-", "_") for text in options.keep or () for name in text.split(",") if name.strip()]
+    try:
+        made = make_fit(current.settings, keep=keep, at_least=dict(map(_required, options.at_least or ())))
+    except SettingsError as problem:
+        return _wrong(problem)
+    except NotExpressible as problem:
+        print(f"vramplan: --{_flag(problem.field)}: {problem.message}", file=sys.stderr)
+        return BAD_INPUT
+    status = _print(lambda: _document("make-it-fit", made) if options.json else tables.make_fit_table(made))
+    return status or (FITS if made.run.fits else DOES_NOT_FIT)
+
+
+def _required(text: str) -> tuple[str, int]:
+    """A name and a whole number from NAME=NUMBER. Raises SettingsError."""
+    name, _, number = text.partition("=")
+    if not re.fullmatch("[0-9]{1,12}", number.strip()):
+        raise SettingsError((FieldError("at_least", f"must be NAME=NUMBER with a whole number, such as sequence_length=4096; {came(text)}."),))
+    return name.strip().replace("-", "_"), int(number)
 
 
 def _timeline_text(options: argparse.Namespace, shown: Timeline, at: int | None, over: Timeline | None) -> str:
@@ -422,6 +454,11 @@ def _parser() -> argparse.ArgumentParser:
         if name == "place":
             command.add_argument("--free", metavar="GIB", help="free memory of every card, as 22.5,22.5,10, or what nvidia-smi --query-gpu=index,memory.total,memory.free --format=csv prints")
             command.add_argument("--cards", metavar="NUMBERS", help="numbers of the cards to use, as 0,1; left out, the fewest that hold the run")
+        if name == "fit":
+            command.epilog = MAKE_IT_FIT_EPILOG
+            command.add_argument("--make-it-fit", action="store_true", help="every smallest set of up to three changes with which the run fits, cheapest first")
+            command.add_argument("--keep", metavar="NAMES", action="append", help="settings that must stay as they are, as a comma list; may be given again")
+            command.add_argument("--at-least", metavar="NAME=NUMBER", action="append", help="what the run must have: sequence_length=4096 or effective_batch=16; may be given again")
         if name == "lengths":
             command.add_argument("--column", metavar="NAME", help="the column or key that holds the lengths; left out, one that is named so, or the only one with whole numbers")
         if name == "compare":

@@ -21,6 +21,8 @@ from vramplan.importing.problems import ImportProblem
 from vramplan.lengths_document import LengthsDocument
 from vramplan.ledger import Band, Estimate, Frame, Moment, Term
 from vramplan.link import to_query
+from vramplan.make_fit import MadeToFit, Offer
+from vramplan.make_fit_report import offer_row, turn_rows
 from vramplan.measure import needs
 from vramplan.measured_run import against
 from vramplan.measured_run.failure import Candidate, failure, same
@@ -204,6 +206,67 @@ class FitDocument(Document):
                 headroom_bytes=smallest.headroom_bytes,
             ),
             fewest_gpus=found.fewest_gpus,
+        )
+
+
+class OfferDocument(Document):
+    """A set of changes with which a run fits."""
+
+    changes: list[dict[str, Setting]] = Field(description="In the order they are applied; some settings go together, as accumulation with the micro-batch")
+    quality_cost: int = Field(description="0 for nothing, the more the dearer")
+    speed_cost: int = Field(description="0 for nothing, the more the dearer")
+    cost: str = Field(description="What the changes cost in quality, time or hardware, in words")
+    peak_bytes: Bytes
+    headroom_bytes: int
+    verdict: Literal["yes", "likely"]
+    query: str = Field(description="Query string that opens the changed run")
+
+    @classmethod
+    def of(cls, offer: Offer) -> Self:
+        """The document of a set."""
+        row = offer_row(offer)
+        return cls(
+            changes=[step.change for step in offer.steps], quality_cost=offer.quality, speed_cost=offer.speed, cost="; ".join(row.costs),
+            peak_bytes=offer.peak_bytes, headroom_bytes=offer.headroom_bytes, verdict=offer.verdict, query=row.query,
+        )
+
+
+class TurnDocument(Document):
+    """Something else than changes that makes a run fit."""
+
+    label: str
+    text: str
+    query: str
+
+
+class MadeToFitDocument(Document):
+    """Every smallest set of up to three changes that makes a run fit, cheapest first; where none does, what else would."""
+
+    settings: dict[str, Setting] = Field(description="The run with what was required of it")
+    kept: list[str]
+    at_least: dict[str, int]
+    peak_bytes: Bytes
+    fits: bool = Field(description="Whether the run fits without changes")
+    offers: list[OfferDocument]
+    otherwise: list[TurnDocument]
+    refused: dict[str, str] = Field(description="Settings whose changes cannot be counted for this run, and why")
+    sets: int = Field(description="Sets of changes that there are")
+    counted: int = Field(description="Of how many the peak was worked out; the others were ruled out")
+
+    @classmethod
+    def of(cls, made: MadeToFit) -> Self:
+        """The document of the answer."""
+        return cls(
+            settings=_settings(made.run.settings),
+            kept=sorted(made.wanted.keep),
+            at_least=dict(made.wanted.at_least),
+            peak_bytes=made.run.peak_bytes,
+            fits=made.run.fits,
+            offers=[OfferDocument.of(offer) for offer in made.offers],
+            otherwise=[TurnDocument(label=row.label, text=row.text, query=row.query) for row in turn_rows(made)],
+            refused=made.refused,
+            sets=made.sets,
+            counted=made.counted,
         )
 
 
@@ -759,6 +822,7 @@ class PlaceDocument(Document):
 DOCUMENTS: dict[str, type[Document]] = {
     "estimate": EstimateDocument,
     "fit": FitDocument,
+    "make-it-fit": MadeToFitDocument,
     "curve": CurveDocument,
     "gpus": GpusDocument,
     "hardware": HardwareDocument,

@@ -70,13 +70,13 @@ def needed(settings: Settings) -> Needed:
         if fits(alone.varied(gpu=gpu.name)):
             return Needed(alone, peak, CONSUMER if gpu.capacity_gib <= consumer_gib else DATACENTER, gpu.capacity_gib, 1, "none")
     gib = gpu_classes()[node_class].capacity_gib
-    gpus, sharding = _fewest(alone.varied(gpu=node_class))
+    gpus, sharding = fewest_of(alone.varied(gpu=node_class))
     if gpus is None:
         return Needed(alone, peak, NONE, None, None, sharding)
     return Needed(alone, peak, SEVERAL if gpus <= node_gpus else NODES, gib, gpus, sharding)
 
 
-def _fewest(settings: Settings) -> tuple[int | None, str]:
+def fewest_of(settings: Settings) -> tuple[int | None, str]:
     """The fewest GPUs over all that divides everything, and by which kind of sharding; None where no number is enough."""
     found = []
     for sharding in DIVIDING_ALL:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from vramplan import accounts, brought, needs, own_run, placement_report, report, studio, words
+from vramplan import accounts, brought, make_fit_report, needs, own_run, placement_report, report, studio, words
 from vramplan.accountings import ACCOUNTINGS
 from vramplan.curve import Curve
 from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_rows
@@ -12,6 +12,7 @@ from vramplan.gpus import GpuCurve
 from vramplan.importing.imported import Imported
 from vramplan.kinds import ExactDecimal, WholeNumber
 from vramplan.ledger import Estimate
+from vramplan.make_fit import MadeToFit
 from vramplan.measured_run.reading import Reading
 from vramplan.questions import answered
 from vramplan.placement import Placement
@@ -173,6 +174,21 @@ def fit_table(estimate: Estimate, found: Fit) -> str:
     return "\n\n".join(
         (headline(estimate), columns(searches, left=(0, 2)), report.MAXIMA_NOTE, columns(changes, left=(0, 4, 5)))
     )
+
+
+def make_fit_table(made: MadeToFit) -> str:
+    """Headline of the run as required, every set of changes that makes it fit, and where to turn if none does."""
+    rows = [("Changes", "Peak GiB", "Headroom", "", "At the cost of")]
+    rows += [("; ".join(row.changes), row.peak, row.headroom, row.verdict, "; ".join(row.costs)) for row in make_fit_report.offer_rows(made)]
+    turns = [(row.label, row.text) for row in make_fit_report.turn_rows(made)]
+    parts = (
+        headline(made.run),
+        make_fit_report.sentence(made),
+        columns(rows, left=(0, 3, 4)) if made.offers else "",
+        columns(turns, left=(0, 1)) if turns else "",
+        "\n".join(line for line in (make_fit_report.proof(made), make_fit_report.refused_text(made)) if line),
+    )
+    return "\n\n".join(part for part in parts if part)
 
 
 def curve_table(estimate: Estimate, drawn: Curve, longest_fitting: int | None) -> str:

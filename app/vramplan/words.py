@@ -1,6 +1,5 @@
 """What terms, values and differences are called."""
 
-import re
 from collections.abc import Mapping
 
 from vramplan.catalogue import cards, gpu_classes, presets
@@ -237,10 +236,16 @@ COSTS = {
         "full": "",
         "pretraining": "",
     },
-    "loss": {"fused-linear": "nothing in quality; needs Liger’s kernels"},
+    "quantization": {"": "quality: the frozen weights are rounded to 4 bits", "nf4-double": "a little time: scales are unpacked too"},
+    "kbit_preparation": {"norms": "nothing: head and embedding stay as they were saved", "none": "a little quality: norms stay 16 bits"},
+    "base_precision": {"bf16": "nothing: frozen weights stay as they were saved"},
+    "loss": {"fused-linear": "nothing in quality; needs Liger’s kernels", "stack": "nothing: what the trainer does by itself"},
     "layer_kernels": {"liger": "nothing in quality; needs Liger’s kernels"},
     "reference": {"precomputed": "a pass over the data before training"},
-    "optimizer": {"adamw-8bit": "a little quality: moments rounded to 8 bits"},
+    "optimizer": {
+        "adamw-8bit": "a little quality: moments rounded to 8 bits",
+        "paged-adamw-8bit": "a little quality: moments rounded to 8 bits; and time where they cross PCIe",
+    },
     "trainable_precision": {"pure-bf16": "quality: updates too small for BF16 are lost"},
     "checkpointing": {
         "full": "20 to 30 % more time: every layer runs forward twice",
@@ -255,6 +260,7 @@ COSTS = {
     "served_weights": {"fp32": "", "bf16": "", "fp8": "a little quality", "int8": "a little quality", "int4": "quality: weights rounded to 4 bits"},
     "kv_cache": {"8-bit": "a little quality"},
     "sharding": {"": "more GPUs, and weights and gradients travel between them"},
+    "replicas": {"": "time: what is divided travels between the GPUs that there are"},
     "sharded_over": {"": "more GPUs, and more travels between them"},
     "offload": {"": "3 to 5 times the time: states cross PCIe in every step"},
 }
@@ -265,6 +271,7 @@ answers (recomputation 20 to 30 %, offload 3 to 5 times slower); Chen et al. 201
 def cost_text(change: Mapping[str, Value]) -> str:
     """What a change costs in quality, time or hardware; nothing where it costs none, or is no saving."""
     name, value = next(iter(change.items()))
+    name = "replicas" if "replicas" in change else name
     costs = COSTS.get(name, {})
     return costs.get(as_text(value), costs.get("", ""))
 
@@ -321,7 +328,7 @@ def _gpu_group(option: Option) -> str:
 
 def _model_group(option: Option) -> str:
     """The family: the letters the name starts with."""
-    return re.match("[A-Za-z]*", option.label)[0] if option.value in presets() else ""
+    return presets()[option.value].group if option.value in presets() else ""
 
 
 def _stack_group(option: Option) -> str:
