@@ -61,6 +61,7 @@ RUNGS = (
     {"fit", "curve", "compare", "timeline", "ranges"},
     {"claims", "fitmap", "hardware", "length_fit", "levers", "sweep"},
     {"make_fit"},
+    {"growth"},
     {"chart", "studio", "words"},
     {"timechart", "lengthchart", "mapchart"},
     {"report", "accounts", "brought", "evidence", "fetching", "own_run", "measure", "placement_report"},

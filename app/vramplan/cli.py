@@ -27,6 +27,7 @@ from vramplan.kinds import INFERENCE, Choice, ExactDecimal, Field, Layers, Measu
 from vramplan.limits import range_text
 from vramplan.fit import fit, longest_sequence
 from vramplan.gpus import gpu_curves
+from vramplan.growth import growth
 from vramplan.importing.foreign import MODEL, SETTINGS
 from vramplan.importing.imported import Imported, import_text
 from vramplan.importing.problems import ImportProblem
@@ -216,7 +217,8 @@ def _make_it_fit(options: argparse.Namespace, current: Estimate) -> int:
     except NotExpressible as problem:
         print(f"vramplan: --{_flag(problem.field)}: {problem.message}", file=sys.stderr)
         return BAD_INPUT
-    status = _print(lambda: _document("make-it-fit", made) if options.json else tables.make_fit_table(made))
+    larger = growth(made.run.settings, made.wanted) if made.run.fits else ()
+    status = _print(lambda: _document("make-it-fit", (made, larger)) if options.json else tables.make_fit_table(made, larger))
     return status or (FITS if made.run.fits else DOES_NOT_FIT)
 
 

@@ -14,6 +14,7 @@ from vramplan.curve import Curve
 from vramplan.document import Bytes, Document, Setting, settings_values as _settings
 from vramplan.fit import Fit, Limit
 from vramplan.gpus import GpuCurve
+from vramplan.growth import Grown
 from vramplan.hardware import Needed, grid
 from vramplan.importing.imported import Imported
 from vramplan.importing.model import Left
@@ -239,6 +240,14 @@ class TurnDocument(Document):
     query: str
 
 
+class LargerDocument(Document):
+    """A larger run."""
+
+    setting: str
+    value: int
+    offer: OfferDocument
+
+
 class MadeToFitDocument(Document):
     """Every smallest set of up to three changes that makes a run fit, cheapest first; where none does, what else would."""
 
@@ -249,13 +258,15 @@ class MadeToFitDocument(Document):
     fits: bool = Field(description="Whether the run fits without changes")
     offers: list[OfferDocument]
     otherwise: list[TurnDocument]
+    larger: list[LargerDocument] = Field(description="Where the run fits: larger ones, each with the cheapest changes that make room for it")
     refused: dict[str, str] = Field(description="Settings whose changes cannot be counted for this run, and why")
     sets: int = Field(description="Sets of changes that there are")
     counted: int = Field(description="Of how many the peak was worked out; the others were ruled out")
 
     @classmethod
-    def of(cls, made: MadeToFit) -> Self:
-        """The document of the answer."""
+    def of(cls, answer: tuple[MadeToFit, tuple[Grown, ...]]) -> Self:
+        """The document of the answer, and of what larger runs take."""
+        made, grown = answer
         return cls(
             settings=_settings(made.run.settings),
             kept=sorted(made.wanted.keep),
@@ -264,6 +275,7 @@ class MadeToFitDocument(Document):
             fits=made.run.fits,
             offers=[OfferDocument.of(offer) for offer in made.offers],
             otherwise=[TurnDocument(label=row.label, text=row.text, query=row.query) for row in turn_rows(made)],
+            larger=[LargerDocument(setting=each.name, value=each.value, offer=OfferDocument.of(each.offer)) for each in grown],
             refused=made.refused,
             sets=made.sets,
             counted=made.counted,

@@ -83,6 +83,20 @@ def applied(settings: Settings, steps: Iterable[Step]) -> Settings | None:
     return changed
 
 
+@dataclass(frozen=True)
+class Lockable:
+    """A setting that can be kept as it is: its name, and what it is called."""
+
+    name: str
+    label: str
+
+
+def lockable() -> tuple[Lockable, ...]:
+    """Every setting that has a lever, in the order of the settings."""
+    names = {entry["setting"] for entry in _declared()}
+    return tuple(Lockable(field.name, field.label) for field in BY_NAME.values() if field.name in names)
+
+
 @cache
 def _declared() -> list[dict]:
     return table("changes")["change"]

@@ -120,6 +120,12 @@ class MadeToFit:
         return None
 
 
+def as_it_is(settings: Settings) -> Offer:
+    """A run that fits without changes. Raises NotExpressible."""
+    run = estimate(settings)
+    return Offer((), settings, run.peak_bytes, run.headroom_bytes, run.verdict)
+
+
 def make_fit(settings: Settings, *, keep: Iterable[str] = (), at_least: Mapping[str, int] | None = None) -> MadeToFit:
     """Every smallest set of up to three changes with which a run fits.
 

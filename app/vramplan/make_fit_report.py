@@ -1,13 +1,14 @@
 """What makes a run fit, told to people: sets of changes with what they cost, and where to turn when none is enough."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vramplan import words
+from vramplan.fields import BY_NAME
+from vramplan.growth import Grown
 from vramplan.levers import BATCH, Step
 from vramplan.link import to_query
 from vramplan.make_fit import MOST_CHANGES, MadeToFit, Offer
-from vramplan.report import run_text
-from vramplan.fields import BY_NAME
 from vramplan.units import count_text, counted, gib_text
 
 
@@ -62,6 +63,39 @@ def step_text(step: Step) -> str:
     return text
 
 
+@dataclass(frozen=True)
+class GrownRow:
+    """A larger run: how large, and the set of changes that it takes."""
+
+    label: str
+    value: str
+    offer: OfferRow
+
+
+@dataclass(frozen=True)
+class Told:
+    """Everything that is told of the search: all but the offers and the larger runs is empty while it goes on."""
+
+    sentence: str
+    offers: tuple[OfferRow, ...]
+    turns: tuple[TurnRow, ...]
+    grown: tuple[GrownRow, ...]
+    proof: str
+    refused: str
+
+
+def told(made: MadeToFit | None, offers: Iterable[Offer], grown: Iterable[Grown]) -> Told:
+    """What has been found so far; `made` is None while the search goes on."""
+    found, larger = tuple(map(offer_row, offers)), grown_rows(grown)
+    if made is None:
+        return Told(SEARCHING, found, (), larger, "", "")
+    return Told(sentence(made), found, turn_rows(made), larger, proof(made), refused_text(made))
+
+
+SEARCHING = "Looking for changes that make the run fit …"
+"""What is said while the search goes on."""
+
+
 def sentence(made: MadeToFit) -> str:
     """The answer in a sentence or two."""
     if made.run.fits:
@@ -109,6 +143,15 @@ def turn_rows(made: MadeToFit) -> tuple[TurnRow, ...]:
     return tuple(found)
 
 
-def run_line(made: MadeToFit) -> str:
-    """The run with what was required of it."""
-    return run_text(made.run.settings)
+def grown_rows(found: Iterable[Grown]) -> tuple[GrownRow, ...]:
+    """Every larger run."""
+    return tuple(GrownRow(BY_NAME[each.name].label, count_text(each.value), offer_row(each.offer)) for each in found)
+
+
+UNCHANGED = "as it is"
+"""A run that needs no change."""
+
+
+def changes_text(row: OfferRow) -> str:
+    """The changes in a line."""
+    return "; ".join(row.changes) or UNCHANGED

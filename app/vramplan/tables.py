@@ -9,6 +9,7 @@ from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_row
 from vramplan.fields import BY_NAME
 from vramplan.fit import Fit
 from vramplan.gpus import GpuCurve
+from vramplan.growth import Grown
 from vramplan.importing.imported import Imported
 from vramplan.kinds import ExactDecimal, WholeNumber
 from vramplan.ledger import Estimate
@@ -176,8 +177,11 @@ def fit_table(estimate: Estimate, found: Fit) -> str:
     )
 
 
-def make_fit_table(made: MadeToFit) -> str:
-    """Headline of the run as required, every set of changes that makes it fit, and where to turn if none does."""
+def make_fit_table(made: MadeToFit, grown: Iterable[Grown] = ()) -> str:
+    """Headline of the run as required, every set of changes that makes it fit, where to turn if none does, and what larger runs take."""
+    larger = [
+        (row.label, row.value, make_fit_report.changes_text(row.offer), row.offer.peak, "; ".join(row.offer.costs)) for row in make_fit_report.grown_rows(grown)
+    ]
     rows = [("Changes", "Peak GiB", "Headroom", "", "At the cost of")]
     rows += [("; ".join(row.changes), row.peak, row.headroom, row.verdict, "; ".join(row.costs)) for row in make_fit_report.offer_rows(made)]
     turns = [(row.label, row.text) for row in make_fit_report.turn_rows(made)]
@@ -186,6 +190,7 @@ def make_fit_table(made: MadeToFit) -> str:
         make_fit_report.sentence(made),
         columns(rows, left=(0, 3, 4)) if made.offers else "",
         columns(turns, left=(0, 1)) if turns else "",
+        columns([("Larger", "", "Changes", "Peak GiB", "At the cost of"), *larger], left=(0, 2, 4)) if larger else "",
         "\n".join(line for line in (make_fit_report.proof(made), make_fit_report.refused_text(made)) if line),
     )
     return "\n\n".join(part for part in parts if part)
