@@ -14,6 +14,7 @@ import pytest
 from configurations import CARDS, GPU_CLASSES, OPENING, STACKS
 from vramplan import Settings, SettingsError, estimate
 from vramplan.catalogue import cards, gpu_classes
+from vramplan.fit import single_changes
 from vramplan.report import beside_text
 from vramplan.policy import Policy
 from vramplan.settings import parse
@@ -54,6 +55,11 @@ def test_a_driver_reports_somewhat_less_than_the_nominal_class(name):
     entry = CARD_TABLE[name]
     nominal = gpu_classes()[entry["class"]].budget_bytes if "class" in entry else entry["unified_gib"] * GIB
     assert (0.66 if cards()[name].unified else 0.88) * nominal < cards()[name].total_bytes < nominal
+
+
+def test_nothing_is_divided_over_gpus_that_share_their_machine_s_memory():
+    offered = {gpu: [change for change in single_changes(Settings(gpu=gpu)) if "sharding" in change] for gpu in ("apple-64gb", "t4")}
+    assert not offered["apple-64gb"] and offered["t4"]
 
 
 def test_a_gpu_with_unified_memory_gets_a_share_of_it_and_has_no_context():

@@ -5,7 +5,7 @@ Belongs here: the narrow maps, their targets, and what attention keeps. Against 
 
 import pytest
 
-from configurations import CUSTOM_STEP, LATENT_ATTENTION
+from configurations import CUSTOM_STEP, LATENT_ATTENTION, RULES
 from vramplan import estimate
 from vramplan.accountings.step.batch import batch_of
 from vramplan.accountings.step.build import structure
@@ -150,3 +150,15 @@ def test_a_file_with_latent_attention_is_estimated_and_says_what_it_leaves_out()
 def test_a_file_that_says_more_than_can_be_counted_is_not_estimated(change):
     read = import_text(FILE % f", {change}", {})
     assert read.settings is None and change.split('"')[1] in [each.key for each in read.unsupported]
+
+
+@pytest.mark.parametrize(("changes", "advice"), [
+    ({"accounting": "unsloth"}, "The training step counts this model, against one card."),
+    ({"accounting": "rules", "task": "inference", "served_weights": "bf16"}, "Count the model’s training, or choose another model."),
+])
+def test_who_cannot_count_latent_attention_says_what_can_be_done(changes, advice):
+    with pytest.raises(NotExpressible) as problem:
+        estimate(parse({**RULES, "model": "deepseek-v2-lite", **changes}))
+    assert problem.value.message.endswith(advice)
+    counted = estimate(parse({"model": "deepseek-v2-lite", "accounting": "step"}))
+    assert counted.peak_bytes > 0

@@ -87,3 +87,7 @@ def test_small_amounts_are_not_told_as_nothing():
 def test_more_accumulation_takes_no_more_than_a_second_step():
     assert figure("later_accumulation") == "0.0"
     assert float(figure("first_accumulation", method="full", gradient_accumulation_steps="1")) > 0
+
+
+def test_a_share_below_nothing_has_the_minus_sign_of_every_other_number():
+    assert figure("flash_saving", model="phi-4-mini", method="full", sequence_length="1").startswith("\N{MINUS SIGN}")

@@ -143,6 +143,11 @@ def test_a_point_that_cannot_be_counted_says_which_setting_is_in_the_way():
     assert grpo.peak_bytes is None and not grpo.fits
 
 
+def test_rows_are_labelled_by_the_task_that_was_counted():
+    tasks = {accounting: [point.values[0] for point in points(accounting=accounting, task="training,inference")] for accounting in ("step", "rules")}
+    assert tasks == {"step": ["training", "training"], "rules": ["training", "inference"]}
+
+
 def test_a_length_that_one_model_of_several_does_not_take_is_a_point_with_a_sentence():
     short, long, both = points(model="llama-2-7b,llama-3.1-8b", sequence_length="4096,8192")[:3]
     assert short.problem is None and both.problem is None

@@ -11,7 +11,7 @@ import pytest
 
 from configurations import CUSTOM, OPENING, UNSLOTH
 from vramplan import NotExpressible, Settings, compare, curve, estimate, fit, studio
-from vramplan.accounts import differences, side_by_side
+from vramplan.accounts import counted_by_each, differences
 from vramplan.accountings import frames
 from vramplan.accountings.unsloth import own_names
 from vramplan.compare import by_accounting
@@ -202,7 +202,7 @@ def test_every_feature_works_with_it():
     points = curve(settings).points
     assert points[0].peak_bytes <= points[-1].peak_bytes
     assert parse(read_query(to_query(settings)).texts) == settings
-    assert [each.current for each in side_by_side(one)] == [False, False, True, False]
+    assert [each.current for each in counted_by_each(settings, {"unsloth": one})] == [False, False, True, False]
 
 
 def test_the_accountings_are_compared_component_by_component():

@@ -158,13 +158,8 @@ def tensors(estimate: Estimate) -> tuple[TensorRow, ...]:
     )
 
 
-def side_by_side(estimate: Estimate) -> tuple[Counted, ...]:
-    """The same run by every accounting: its peak and verdict, or the sentence that says why it cannot count it."""
-    return counted_by_each(estimate.settings, {estimate.accounting: estimate})
-
-
 def counted_by_each(settings: Settings, known: dict[str, Estimate | NotExpressible]) -> tuple[Counted, ...]:
-    """The run by every accounting. `known`: what has been counted already."""
+    """The run by every accounting: its peak and verdict, or the sentence that says why it cannot count it. `known`: what has been counted already."""
     return tuple(
         _counted(name, settings, known.get(name) or counted_by(settings, name)) for name in ACCOUNTINGS
     )

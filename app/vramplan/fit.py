@@ -170,8 +170,9 @@ def _changes_of_serving(settings: Settings) -> list[dict[str, Value]]:
 
 
 def _on_more_gpus(settings: Settings) -> list[dict[str, Value]]:
-    """Dividing the states over two GPUs; where they are divided, over twice as many, and moving states to the host."""
-    if not with_sharding(settings.__dict__):
+    """Dividing the states over two GPUs; where they are divided, over twice as many, and moving states to the host. Not where the GPU
+    shares the machine's memory: there is no second one, and what is on the host is in the same memory."""
+    if not with_sharding(settings.__dict__) or settings.has_unified_memory:
         return []
     if not settings.divides_states:
         return [{"sharding": OFFERED, "sharded_over": ALTERNATIVE_GPUS}]

@@ -117,7 +117,7 @@ def _times(part: int, whole: int) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    return f"{HUNDRED_PERCENT * part / whole:.1f}"
+    return f"{HUNDRED_PERCENT * part / whole:z.1f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _more(runs: Runs, **changes: Value) -> str:

@@ -194,7 +194,7 @@ def beside_text(estimate: Estimate) -> str:
     """What comes on top of an allocated peak: the CUDA context, and what the allocator holds unused."""
     if estimate.process is None:
         return ""
-    if has_unified_memory(estimate.settings):
+    if estimate.settings.has_unified_memory:
         return UNIFIED
     low, high = (gib_text(each) for each in (estimate.process.low, estimate.process.high))
     would, where = ("would", " on a card with room for it") if estimate.process.high > estimate.budget_bytes else ("will", "")
@@ -206,11 +206,6 @@ UNIFIED = (
     " and quantised weights do not run."
 )
 """What stands beside a peak where there is no CUDA."""
-
-
-def has_unified_memory(settings: Settings) -> bool:
-    """Whether the GPU of a run shares the machine's memory."""
-    return settings.gpu in cards() and cards()[settings.gpu].unified
 
 
 def _closeness(estimate: Estimate) -> str:

@@ -206,6 +206,11 @@ class Settings:
         return cards()[self.gpu].context_bytes if self.gpu in cards() else DEFAULT_CONTEXT_BYTES
 
     @property
+    def has_unified_memory(self) -> bool:
+        """Whether the GPU shares the machine's memory."""
+        return self.gpu in cards() and cards()[self.gpu].unified
+
+    @property
     def targets(self) -> tuple[str, ...]:
         """The linear maps that get an adapter."""
         shape = self.architecture

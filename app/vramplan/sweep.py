@@ -27,6 +27,9 @@ BATCH = ("micro_batch", "sequence_length")
 COLUMNS = ("peak_bytes", "budget_bytes", "headroom_bytes", "fits", "verdict", "field", "message")
 """What a point comes to: amounts in bytes and the verdict, or the setting that is in the way and a sentence."""
 
+TRAINING = "training"
+"""The task that every accounting counts."""
+
 UNCOUNTED = -1
 """Stands where a point has no verdict."""
 
@@ -107,7 +110,13 @@ class Sweep:
             if isinstance(run, Settings):
                 batches = [values or (str(getattr(run, name)),) for name, values in zip(BATCH, batches, strict=True)]
             micro_batches, lengths = (self._numpy.array(list(map(int, values or "0")), self._numpy.int64) for values in batches)
-            yield self._plane(others, run, self._numpy.repeat(micro_batches, len(lengths)), self._numpy.tile(lengths, len(micro_batches)))
+            yield self._plane(self._as_counted(others, run), run, self._numpy.repeat(micro_batches, len(lengths)), self._numpy.tile(lengths, len(micro_batches)))
+
+    def _as_counted(self, others: tuple[str, ...], run: Settings | FieldError) -> tuple[str, ...]:
+        """The values of a combination as they are counted: training, where an accounting counts nothing else."""
+        trained = isinstance(run, Settings) and not run.serves
+        names = [name for name in self.names if name not in BATCH]
+        return tuple(TRAINING if name == "task" and trained else value for name, value in zip(names, others, strict=True))
 
     def _plane(self, others: tuple[str, ...], run: Settings | FieldError, micro_batches, lengths) -> "Plane":
         shape, numpy = lengths.shape, self._numpy

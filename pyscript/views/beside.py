@@ -1,10 +1,10 @@
 """What stands beside a run: methods as ranges, the peak against the micro-batch, and the same model answering."""
 
 from vramplan.beside import BatchRow, ServedRow, SpanRow
-from vramplan.chart import BatchChart
+from vramplan.chart import BatchChart, Frame, Mark
 from vramplan.units import count_text
 from pyscript.tree import Element, h, svg
-from pyscript.views.curve import LABEL_GAP, TEXT_HEIGHT, label, plot
+from pyscript.views.curve import TEXT_HEIGHT, crossing, head, plot
 
 
 def spans(rows: tuple[SpanRow, ...], sentence: str) -> Element:
@@ -15,7 +15,7 @@ def spans(rows: tuple[SpanRow, ...], sentence: str) -> Element:
         h(
             "table",
             h("caption", "Peak of every training method at the least and at the most", class_="visually-hidden"),
-            _head(("Method", ""), ("Least, GiB", "number"), ("Most, GiB", "number"), ("In this budget", "")),
+            head(("Method", ""), ("Least, GiB", "number"), ("Most, GiB", "number"), ("In this budget", "")),
             h(
                 "tbody",
                 (
@@ -44,7 +44,7 @@ def served(rows: tuple[ServedRow, ...], sentence: str, back: str) -> Element:
         h(
             "table",
             h("caption", "The model answering, by the type of its weights", class_="visually-hidden"),
-            _head(("Weights", ""), ("GiB", "number"), ("1,000 tokens, GiB", "number"), ("At once", "number"), ("Longest", "number")),
+            head(("Weights", ""), ("GiB", "number"), ("1,000 tokens, GiB", "number"), ("At once", "number"), ("Longest", "number")),
             h(
                 "tbody",
                 (
@@ -60,10 +60,6 @@ def served(rows: tuple[ServedRow, ...], sentence: str, back: str) -> Element:
         ),
         h("p", h("a", "Back to training it", href=f"?{back}", data_open=True)) if back else None,
     )
-
-
-def _head(*cells: tuple[str, str]) -> Element:
-    return h("thead", h("tr", (h("th", text, scope="col", class_=class_) if class_ else h("th", text, scope="col") for text, class_ in cells)))
 
 
 def batches(chart: BatchChart, rows: tuple[BatchRow, ...], sentence: str, line: str) -> Element:
@@ -83,7 +79,7 @@ def _drawing(chart: BatchChart, line: str) -> Element:
     return svg(
         "svg",
         plot(chart, chart.marks, line),
-        _largest(chart) if chart.largest else None,
+        _largest(chart.frame, chart.largest) if chart.largest else None,
         svg("circle", cx=chart.current.x, cy=chart.current.y, r=7, class_="current-mark"),
         viewbox=f"0 0 {frame.width} {frame.height}",
         class_="drawing",
@@ -92,20 +88,15 @@ def _drawing(chart: BatchChart, line: str) -> Element:
     )
 
 
-def _largest(chart: BatchChart) -> list[Element]:
-    mark, frame = chart.largest, chart.frame
-    anchor, dx = ("start", LABEL_GAP) if 2 * mark.x < frame.width else ("end", -LABEL_GAP)
-    return [
-        svg("line", x1=mark.x, x2=mark.x, y1=frame.top, y2=frame.floor, class_="crossing-line"),
-        label(f"fits up to {count_text(mark.point.micro_batch)}", mark.x, frame.floor, dx=dx, dy=-TEXT_HEIGHT, anchor=anchor, class_="crossing-text"),
-    ]
+def _largest(frame: Frame, mark: Mark) -> list[Element]:
+    return crossing(frame, mark, f"fits up to {count_text(mark.point.micro_batch)}", frame.floor, -TEXT_HEIGHT)
 
 
 def _table(rows: tuple[BatchRow, ...]) -> Element:
     return h(
         "table",
         h("caption", "Estimated peak per GPU by micro-batch, everything else held", class_="visually-hidden"),
-        _head(("Micro-batch", "number"), ("Peak per GPU, GiB", "number"), ("Headroom, GiB", "number"), ("Fits", "")),
+        head(("Micro-batch", "number"), ("Peak per GPU, GiB", "number"), ("Headroom, GiB", "number"), ("Fits", "")),
         h("tbody", (_row(row) for row in rows)),
         class_="curve-table",
     )

@@ -103,6 +103,20 @@ def y_tick(tick: Tick, frame: Frame) -> list[Element]:
     ]
 
 
+def crossing(frame: Frame, mark: Mark, text: str, y: float, dy: int) -> list[Element]:
+    """A line across the plot at a mark, and what it stands for, on the side with room."""
+    anchor, dx = ("start", LABEL_GAP) if 2 * mark.x < frame.width else ("end", -LABEL_GAP)
+    return [
+        svg("line", x1=mark.x, x2=mark.x, y1=frame.top, y2=frame.floor, class_="crossing-line"),
+        label(text, mark.x, y, dx=dx, dy=dy, anchor=anchor, class_="crossing-text"),
+    ]
+
+
+def head(*cells: tuple[str, str]) -> Element:
+    """The head of a table: the texts of its columns, with their classes."""
+    return h("thead", h("tr", (h("th", text, scope="col", class_=class_ or None) for text, class_ in cells)))
+
+
 def label(text: str, x: float, y: float, *, anchor: str, class_: str, dx: int = 0, dy: int = 0) -> Element:
     """A text in the drawing."""
     return svg("text", text, x=x, y=y, dx=dx, dy=dy, text_anchor=anchor, class_=class_)
@@ -113,16 +127,7 @@ def curve_table(rows: tuple[CurveRow, ...]) -> Element:
     return h(
         "table",
         h("caption", "Estimated peak by sequence length, everything else held", class_="visually-hidden"),
-        h(
-            "thead",
-            h(
-                "tr",
-                h("th", "Tokens", scope="col", class_="number"),
-                h("th", "Peak, GiB", scope="col", class_="number"),
-                h("th", "Headroom, GiB", scope="col", class_="number"),
-                h("th", "Verdict", scope="col"),
-            ),
-        ),
+        head(("Tokens", "number"), ("Peak, GiB", "number"), ("Headroom, GiB", "number"), ("Verdict", "")),
         h("tbody", (_row(row) for row in rows)),
         class_="curve-table",
     )

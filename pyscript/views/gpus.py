@@ -1,10 +1,10 @@
 """Memory against the number of GPUs: a drawing, the same numbers as a table, and what the machine's own memory holds."""
 
-from vramplan.chart import GpuChart
+from vramplan.chart import Frame, GpuChart, Mark
 from vramplan.report import GpuRow, HostRow
 from vramplan.units import counted
 from pyscript.tree import Element, h, svg
-from pyscript.views.curve import LABEL_GAP, TEXT_HEIGHT, label, plot
+from pyscript.views.curve import TEXT_HEIGHT, crossing, head, plot
 
 
 def gpus(chart: GpuChart, sentence: str, floor: str, traffic: str, line: str) -> Element:
@@ -25,7 +25,7 @@ def _drawing(chart: GpuChart, line: str) -> Element:
     return svg(
         "svg",
         plot(chart, chart.marks, line),
-        _fewest(chart) if chart.fewest else None,
+        _fewest(chart.frame, chart.fewest) if chart.fewest else None,
         svg("circle", cx=chart.current.x, cy=chart.current.y, r=7, class_="current-mark") if chart.current else None,
         svg("circle", cx=chart.enough.x, cy=chart.enough.y, r=3.5, class_="reading-mark"),
         viewbox=f"0 0 {frame.width} {frame.height}",
@@ -35,13 +35,8 @@ def _drawing(chart: GpuChart, line: str) -> Element:
     )
 
 
-def _fewest(chart: GpuChart) -> list[Element]:
-    mark, frame = chart.fewest, chart.frame
-    anchor, dx = ("start", LABEL_GAP) if 2 * mark.x < frame.width else ("end", -LABEL_GAP)
-    return [
-        svg("line", x1=mark.x, x2=mark.x, y1=frame.top, y2=frame.floor, class_="crossing-line"),
-        label(f"fits from {counted(mark.point.gpus, 'GPU')}", mark.x, frame.top, dx=dx, dy=TEXT_HEIGHT, anchor=anchor, class_="crossing-text"),
-    ]
+def _fewest(frame: Frame, mark: Mark) -> list[Element]:
+    return crossing(frame, mark, f"fits from {counted(mark.point.gpus, 'GPU')}", frame.top, TEXT_HEIGHT)
 
 
 def gpus_table(rows: tuple[GpuRow, ...]) -> Element:
@@ -49,16 +44,7 @@ def gpus_table(rows: tuple[GpuRow, ...]) -> Element:
     return h(
         "table",
         h("caption", "Estimated peak per GPU by the GPUs that one copy is divided over, everything else held", class_="visually-hidden"),
-        h(
-            "thead",
-            h(
-                "tr",
-                h("th", "GPUs", scope="col", class_="number"),
-                h("th", "Peak per GPU, GiB", scope="col", class_="number"),
-                h("th", "Headroom, GiB", scope="col", class_="number"),
-                h("th", "Fits", scope="col"),
-            ),
-        ),
+        head(("GPUs", "number"), ("Peak per GPU, GiB", "number"), ("Headroom, GiB", "number"), ("Fits", "")),
         h("tbody", (_row(row) for row in rows)),
         class_="curve-table",
     )
@@ -84,7 +70,7 @@ def host(rows: tuple[HostRow, ...], sentence: str) -> Element:
         h(
             "table",
             h("caption", "Host memory per GPU", class_="visually-hidden"),
-            h("thead", h("tr", h("th", "Host memory", scope="col"), h("th", "GiB per GPU", scope="col", class_="number"))),
+            head(("Host memory", ""), ("GiB per GPU", "number")),
             h("tbody", (h("tr", h("th", row.label, scope="row"), h("td", row.gib, class_="number")) for row in rows)),
             class_="changes",
         ),

@@ -52,7 +52,11 @@ def told(settings, now):
     }
 
 
-BEHIND = (report.headline, accounts.moments, accounts.tensors, accounts.side_by_side, accounts.assumptions, accounts.differences)
+def by_each(now):
+    return accounts.counted_by_each(now.settings, {now.accounting: now})
+
+
+BEHIND = (report.headline, accounts.moments, accounts.tensors, by_each, accounts.assumptions, accounts.differences)
 
 
 def counts(now):

@@ -7,6 +7,7 @@ import re
 
 from playwright.sync_api import expect
 
+from answers import by_each
 from vramplan import accounts, chronicle, report
 from vramplan.catalogue import TRAITS
 from vramplan.fields import BY_NAME
@@ -320,7 +321,7 @@ class Calculator:
         expect(self.answer).to_contain_text(f"{told.verdict} {told.budget_label}")
         if told.line:
             expect(self.answer).to_contain_text(told.line)
-        self.expect_accountings(accounts.side_by_side(estimate))
+        self.expect_accountings(by_each(estimate))
         for sentence in (told.counted, told.beside):
             expect(self.about).to_contain_text(sentence)
 

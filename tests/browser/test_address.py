@@ -8,9 +8,10 @@ from urllib.parse import quote, urlencode
 
 from playwright.sync_api import expect
 
+from answers import by_each
 from command import run as terminal
 from configurations import OPENING
-from vramplan import accounts, report
+from vramplan import report
 from vramplan.link import read_query, to_query
 import runs
 
@@ -157,7 +158,7 @@ def test_a_link_of_the_first_release_opens_as_it_did(visit):
     page.expect_headline(opened)
     page.expect_setting("accounting", "planning")
     assert opened == runs.of(accounting="planning", trainable_precision="mixed-bf16")
-    page.expect_accountings(accounts.side_by_side(opened))
+    page.expect_accountings(by_each(opened))
     query = "?v=1&method=lora&rank=64&activation_multiplier=1.5&extra_allowance=0.25&gpu=16"
     page.open(query)
     page.expect_headline(runs.of_query(query))

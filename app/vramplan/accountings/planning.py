@@ -279,7 +279,7 @@ def _must_be_countable(settings: Settings) -> None:
     if settings.architecture.mixer != NO_MIXER:
         raise NotExpressible("model", "The planning formula counts attention in every layer. Choose the accounting “Training step”.")
     if settings.sharding in DIVIDING:
-        raise NotExpressible("sharding", f"The planning formula divides nothing between GPUs, as {label_of('sharding', settings.sharding)} does.")
+        raise NotExpressible("sharding", f"The planning formula divides nothing between GPUs, as {label_of('sharding', settings.sharding)} does. Choose no sharding, or the accounting “Training step”.")
     if settings.trains_adapters and set(settings.targets) not in COUNTED_TARGETS:
         came = f"on {settings.adapter_targets}"
         raise NotExpressible("adapter_targets", f"The planning formula counts adapters on attention, or on all linear maps, not {came}.")

@@ -150,7 +150,7 @@ def _of_training(settings: Settings, known: Quantities) -> Quantities:
 def _of_inference(settings: Settings, known: Quantities) -> Quantities:
     """Weights, and keys and values of every sequence at its full length."""
     if settings.architecture.kv_lora_rank:
-        raise NotExpressible("model", "The byte rules count whole keys and values in the cache; latent attention (MLA) keeps a narrow tensor instead.")
+        raise NotExpressible("model", "The byte rules count whole keys and values in the cache; latent attention (MLA) keeps a narrow tensor instead. Count the model’s training, or choose another model.")
     cache = cache_bytes(
         num_layers=known["L"], num_kv_heads=known["k"], head_dim=known["d"], tokens=known["B"] * known["S"], per_value=known["v"]
     )

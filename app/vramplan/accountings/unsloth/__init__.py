@@ -119,20 +119,20 @@ def _must_be_countable(settings: Settings) -> None:
     """Say which setting its document, or its code, has no term for."""
     shape, revision = settings.architecture, settings.unsloth_revision
     if shape.plain_mlp:
-        raise NotExpressible("model", "Unsloth Studio’s estimate counts a gated MLP of three maps, and this model’s has two. Choose another accounting.")
+        raise NotExpressible("model", "Unsloth Studio’s estimate counts a gated MLP of three maps, and this model’s has two. The training step counts this model, against one card.")
     if shape.kv_lora_rank or shape.mixer != NO_MIXER or shape.attention_gate:
-        raise NotExpressible("model", "Unsloth Studio’s estimate is counted here with four maps of attention in every layer, which this model has not. Choose another accounting.")
+        raise NotExpressible("model", "Unsloth Studio’s estimate is counted here with four maps of attention in every layer, which this model has not. The training step counts this model, against one card.")
     if settings.method not in METHODS:
         came = label_of("method", settings.method)
         raise NotExpressible("method", f"Unsloth Studio’s estimate counts full fine-tuning, LoRA and QLoRA, all in 16 bits, not {came}. Choose one of these.")
     if shape.num_experts and revision != AUGUST and (shape.shared_expert_intermediate_size or shape.dense_layers):
         raise NotExpressible("model", "Unsloth Studio’s document gives every layer the same experts, none of them shared. Choose its revision 2026-08.")
     if settings.sharding in DIVIDING:
-        raise NotExpressible("sharding", f"Unsloth Studio’s estimate divides no states between GPUs, as {label_of('sharding', settings.sharding)} does.")
+        raise NotExpressible("sharding", f"Unsloth Studio’s estimate divides no states between GPUs, as {label_of('sharding', settings.sharding)} does. Choose no sharding, or the accounting “Training step”.")
     if settings.trains_adapters and revision != AUGUST and set(settings.targets) & set(EMBEDDINGS):
         raise NotExpressible("adapter_targets", "Unsloth Studio’s document counts adapters on q, k, v, o, gate, up and down. Name these, or choose its revision 2026-08.")
     if settings.method == "qlora" and settings.quantization not in QUANTIZATIONS:
-        raise NotExpressible("quantization", f"Unsloth Studio’s estimate counts a base in 4-bit NF4 only, not in {label_of('quantization', settings.quantization)}.")
+        raise NotExpressible("quantization", f"Unsloth Studio’s estimate counts a base in 4-bit NF4 only, not in {label_of('quantization', settings.quantization)}. Choose NF4, or the accounting “Training step”.")
     if not optimizer_name(settings):
         known = ", ".join(OPTIMIZER_BYTES[revision])
         came = label_of("optimizer", policy(settings).optimizer)
