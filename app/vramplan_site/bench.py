@@ -33,6 +33,9 @@ def main() -> int:
     print(f"\nSweep over micro-batch and length (one core, median of {ROUNDS})   estimates per second")
     for name, rate in sweep_rates().items():
         print(f"  {name:<27}{rate:>50,.0f}")
+    print(f"\nMap of what fits, in the page (median of {ROUNDS})   milliseconds   longest slice")
+    for name, (total, longest) in map_times().items():
+        print(f"  {name:<27}{total:>31.1f}{longest:>16.1f}")
     ours, bare = start_times()
     print(f"\nPage live (new browser, median of {ROUNDS})   milliseconds   ratio")
     print(f"  bare Pyodide{bare:>37.0f}{1:>8.2f}\n  VRAM Plan{ours:>40.0f}{ours / bare:>8.2f}")
@@ -87,6 +90,43 @@ def sweep_rates() -> dict[str, float]:
             found.append(points / (time.perf_counter() - begun))
         rates[name] = statistics.median(found)
     return rates
+
+
+MAPPED_RUNS = {
+    "opening configuration": "",
+    "mixture of experts, LoRA": "?v=2&model=qwen3-30b-a3b&method=lora&gpu=80",
+    "two kinds of layers, full": "?v=2&model=gpt-oss-20b&method=full&gpu=180",
+    "latent attention": "?v=2&model=deepseek-v2-lite&gpu=80",
+}
+"""Runs whose maps are made, by what is special about them."""
+
+SLICES = "performance.getEntriesByName('map-slice').map(each => each.duration)"
+SETTLED_MS = 1_000
+"""Milliseconds after its drawing by which the map's table is there too."""
+
+
+def map_times() -> dict[str, tuple[float, float]]:
+    """Milliseconds that a map takes in all, and the longest at a time, for which input waits: medians over new pages."""
+    from playwright.sync_api import sync_playwright
+
+    times = {}
+    with sync_playwright() as playwright, served(DIST) as url:
+        browser = playwright.chromium.launch(executable_path=toolchain.chromium())
+        for name, query in MAPPED_RUNS.items():
+            found = []
+            for _ in range(ROUNDS):
+                page = browser.new_page()
+                page.goto(url + query)
+                page.wait_for_selector("html[data-boot=ready]", timeout=120_000)
+                page.evaluate("document.getElementById('map-part').scrollIntoView()")
+                page.wait_for_timeout(SETTLED_MS)
+                page.wait_for_selector("#map[aria-busy=false]", timeout=120_000)
+                page.wait_for_timeout(SETTLED_MS)
+                found.append(page.evaluate(SLICES))
+                page.close()
+            times[name] = statistics.median(map(sum, found)), statistics.median(map(max, found))
+        browser.close()
+    return times
 
 
 def start_times() -> tuple[float, float]:
