@@ -9,9 +9,14 @@ import os
 from pathlib import Path
 import subprocess
 import sys
+from tempfile import TemporaryDirectory
 
 APP = Path(__file__).resolve().parent.parent / "app"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(APP), "PYTHONIOENCODING": "utf-8", "COLUMNS": "100", "NO_COLOR": "1"}
+COMPILED = TemporaryDirectory(prefix="vramplan-compiled-")  # every process would compile all modules anew, where the run of the tests keeps none
+ENVIRONMENT = {
+    **{name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+    "PYTHONPATH": str(APP), "PYTHONPYCACHEPREFIX": COMPILED.name, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100", "NO_COLOR": "1",
+}
 
 
 @cache
