@@ -1,7 +1,8 @@
-"""Bringing a model or an adapter into the page: pasted, dropped, chosen, or fetched from the Hub when asked."""
+"""Bringing a model, an adapter or a training file into the page: pasted, dropped, chosen, or fetched from the Hub when asked."""
 
 from collections.abc import Callable, Mapping
 
+import host
 from js import AbortController, Object, document, fetch
 from pyodide.ffi import JsException, to_js
 
@@ -13,9 +14,12 @@ from vramplan.importing.imported import Imported, import_text
 from vramplan.importing.model import CAN_BE_DENSE
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.text import check_announced, check_size, decoded
+from vramplan.training_files.training import needs_yaml
 from pyscript.dom import Region
 from pyscript.events import Later, listen, start
 from pyscript.views import bring as view
+
+LOADING = "Loading what reads training files …"
 
 READ_AFTER = 0
 """Milliseconds after a paste: when the box holds it."""
@@ -93,6 +97,24 @@ class Bring:
 
     def _read(self, text: str, source: str, *, as_dense: bool = False) -> None:
         self._last = (text, source)
+        if needs_yaml(text):
+            start(self._load_and_read(text, source, self._asking))
+        else:
+            self._read_now(text, source, as_dense=as_dense)
+
+    async def _load_and_read(self, text: str, source: str, asking) -> None:
+        """Read YAML, for which a part is loaded the first time."""
+        self._show(view.waiting(LOADING), LOADING)
+        try:
+            await host.loadExtras()
+        except JsException:
+            if self._asking is asking:
+                self._refuse(ImportProblem("not_loaded", "The part that reads training files could not be downloaded.", "Check the connection and try again."))
+            return
+        if self._asking is asking:
+            self._read_now(text, source)
+
+    def _read_now(self, text: str, source: str, *, as_dense: bool = False) -> None:
         try:
             found = import_text(text, self._texts(), as_dense=as_dense, base=self._base())
         except ImportProblem as problem:

@@ -55,6 +55,13 @@ RUNGS = (
     {"importing.families", "importing.values"},
     {"importing.inventory"},
     {"importing.adapter", "importing.chosen", "importing.model", "importing.quantization"},
+    {"training_files.given", "training_files.tools"},
+    {"training_files.commands", "training_files.json_text", "training_files.yaml_text"},
+    {"training_files.reading", "training_files.recognise"},
+    {"training_files.methods", "training_files.parallel"},
+    {"training_files.axolotl", "training_files.trl"},
+    {"training_files.training"},
+    {"training_files"},
     {"importing.imported"},
     {"importing"},
     {"gpus"},
@@ -76,7 +83,7 @@ RUNGS = (
     {"__init__", "__main__"},
 )
 BROWSER_ONLY = {"js", "pyodide", "pyodide_js", "micropip"}
-THIRD_PARTY = {**dict.fromkeys(("document", "documents", "lengths_document"), {"pydantic"}), "png": {"PIL"}, "accountings.step.arrays": {"numpy"}, "sweep": {"numpy"}}
+THIRD_PARTY = {**dict.fromkeys(("document", "documents", "lengths_document"), {"pydantic"}), "training_files.yaml_text": {"ruamel"}, "png": {"PIL"}, "accountings.step.arrays": {"numpy"}, "sweep": {"numpy"}}
 
 
 def sources(folder):

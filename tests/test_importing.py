@@ -218,12 +218,12 @@ def test_marks_of_byte_order_are_no_hindrance(data):
 
 @pytest.mark.parametrize("text, code", (
     ("", "empty"), ("  \n", "empty"), ("<!doctype html><html>", "html"), ("<?xml version='1.0'?>", "html"), ("version https://git-lfs.github.com/spec/v1", "lfs_pointer"),
-    ("LlamaConfig {\n  \"hidden_size\": 4096\n}", "printed"), ("LlamaConfig(hidden_size=4096)", "printed"), ("model_type: llama\nhidden_size: 4096", "not_json"),
+    ("LlamaConfig {\n  \"hidden_size\": 4096\n}", "printed"), ("LlamaConfig(hidden_size=4096)", "printed"), ("model_type: llama\nhidden_size: 4096", "unknown_tool"),
     (TEXT[:120], "truncated"), (TEXT[:-1], "truncated"), ("[" + TEXT + "]", "not_an_object"), ('"text"', "not_an_object"), ("12", "not_an_object"), ("null", "not_an_object"),
     ("true", "not_an_object"), (TEXT.replace("4096", "NaN", 1), "wrong_type"), (TEXT.replace("4096", "-Infinity", 1), "wrong_type"), (TEXT.replace(":", "=", 1), "not_json"),
     (TEXT.replace("'", '"').replace('"', "'"), "printed"), ('{"a": 1, "a": 2}', "ambiguous"), ("[" * 100_000, "too_deep"), ('{"a":' * 5_000, "too_deep"),
     ('{"hidden_size": ' + "9" * 5_000 + "}", "out_of_range"), ("{}", "empty"), ('{"model_type": 5}', "not_a_model"),
-    ("<svg xmlns='x'>", "html"), ("Access to model x is restricted", "refusal"), ("Qwen/Qwen3-8B", "name"), ("https://example.org/a", "name"), ("---\nbase_model: x", "not_json"),
+    ("<svg xmlns='x'>", "html"), ("Access to model x is restricted", "refusal"), ("Qwen/Qwen3-8B", "name"), ("https://example.org/a", "name"), ("---\nbase_model: x", "unknown_tool"),
     (TEXT + "\n" + TEXT, "not_json"), (TEXT + ";", "not_json"), (TEXT.replace('"', "\u201c"), "not_json"), (TEXT[: TEXT.index("llama") + 2], "truncated"),
     (TEXT[: TEXT.index("false") + 2], "truncated"),
 ))

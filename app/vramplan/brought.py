@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from vramplan.checks import printable
 from vramplan.fields import BY_NAME
-from vramplan.importing.foreign import ADAPTER, MODEL, SETTINGS
+from vramplan.importing.foreign import ADAPTER, MODEL, SETTINGS, TRAINING
 from vramplan.importing.imported import Imported
+from vramplan.importing.model import Left, Read
 from vramplan.settings import as_text
 from vramplan.units import count_text, counted, gib_text, short_count_text
 
@@ -61,9 +62,28 @@ def sentence(imported: Imported) -> str:
         return told if imported.texts else f"{told} No accounting has terms for this run yet, so the settings stay as they were."
     if imported.kind == SETTINGS:
         return "The settings that were saved." if imported.settings else "The settings that were saved; some of them cannot be used."
+    if imported.kind == TRAINING:
+        return f"Its keys are the settings of a run.{_bounded(imported)}" if imported.texts else f"{why_not(imported)} The settings stay as they were."
     if imported.settings is None:
         return "Its parameters are counted exactly; its memory in a training step is not counted yet, so the settings stay as they were."
     return "Its dimensions are the settings of a custom model."
+
+
+BOUNDS = {
+    frozenset({"upper"}): " What they do not say makes the estimate an upper bound: the run takes that or less.",
+    frozenset({"lower"}): " What they do not say makes the estimate a lower bound: the run takes that or more.",
+}
+"""What is said of an estimate by what the settings leave out of a file."""
+
+MIXED = " They do not say everything: the run may take more or less than the estimate."
+
+OF_ONE = {"upper": "; the run takes at most the estimate", "lower": "; the run takes at least the estimate"}
+"""What is said of it by one key."""
+
+
+def _bounded(imported: Imported) -> str:
+    found = frozenset(each.bound for each in imported.unsupported if each.bound)
+    return BOUNDS.get(found, MIXED) if found else ""
 
 
 def spoken(imported: Imported) -> str:
@@ -74,7 +94,8 @@ def spoken(imported: Imported) -> str:
 
 def why_not(imported: Imported) -> str:
     """Why a model that was read cannot be estimated."""
-    return f"{title(imported)} cannot be estimated: " + "; ".join(_said(each.key, each.why) for each in imported.unsupported) + "."
+    rows = [each for each in imported.unsupported if imported.kind != TRAINING or each.why in imported.uncounted] or imported.unsupported
+    return f"{title(imported)} cannot be estimated: " + "; ".join(_said(each.key, each.why) for each in rows) + "."
 
 
 def notes(imported: Imported) -> tuple[str, ...]:
@@ -104,14 +125,14 @@ def groups(imported: Imported) -> tuple[Group, ...]:
     """Everything that was read, assumed, not supported or ignored, the most important first; empty lists are left out."""
     found = imported.adapter
     lists = (
-        Group("Not supported", _rows((each.key, each.why) for each in imported.unsupported), shown=True),
+        Group("Not counted as the file says" if imported.kind == TRAINING else "Not supported", _rows(map(_beyond, imported.unsupported)), shown=True),
         Group("Targets that match nothing", _rows((each, "no module of the model has this name") for each in (found.unknown if found else ())), shown=True),
         Group("Repaired", _rows(("", each) for each in imported.repaired), shown=True),
-        Group("Assumed", _rows((_label(each.setting), f"{_shown(each.value)}: {each.why}") for each in imported.assumed)),
-        Group("Read", _rows((each.key, _shown(each.value)) for each in imported.read)),
+        Group("Assumed", _rows((_label(each.setting), f"{_shown(each.value)}: {each.why}{f' ({each.source})' if each.source else ''}") for each in imported.assumed)),
+        Group("Read", _rows((each.key, _read(each, imported)) for each in imported.read)),
         Group("Modules with an adapter", _rows(_modules(found.matched)) if found else ()),
         Group("Linear maps without one", _rows(_modules(found.unmatched)) if found else ()),
-        Group("Ignored", _ignored([each.key for each in imported.ignored])),
+        Group("Ignored", _ignored(imported.ignored)),
     )
     return tuple(group for group in lists if group.rows)
 
@@ -128,12 +149,38 @@ def _rows(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return (*every[:MAX_ROWS], *([("", f"and {count_text(more)} more")] if more > 0 else []))
 
 
-def _ignored(names: list[str]) -> tuple[tuple[str, str], ...]:
-    if not names:
-        return ()
+def _beyond(left: Left) -> tuple[str, str]:
+    """A key that no setting says: where it stands, why, and what the estimate is then."""
+    return left.key, f"{_at(left.line)}{left.why}{OF_ONE.get(left.bound, '')}"
+
+
+def _read(each: Read, imported: Imported) -> str:
+    """A value as the file has it; of a training file also its line and the setting it has become."""
+    if imported.kind != TRAINING:
+        return _shown(each.value)
+    became = imported.texts.get(each.setting, "")
+    return f"{_at(each.line)}{_shown(each.value)}" + (f" → {_label(each.setting)} {became}" if became else "")
+
+
+def _at(line: int) -> str:
+    return f"line {count_text(line)}: " if line else ""
+
+
+NO_EFFECT = "no effect on these counts"
+
+
+def _ignored(rows: tuple[Left, ...]) -> tuple[tuple[str, str], ...]:
+    """Ignored keys, those with one reason in one row."""
+    by_reason: dict[str, list[str]] = {}
+    for each in rows:
+        by_reason.setdefault(each.why if each.line else NO_EFFECT, []).append(each.key)
+    return tuple(("", f"{_names(names)}: {reason}") for reason, names in by_reason.items())
+
+
+def _names(names: list[str]) -> str:
     rest = len(names) - MAX_NAMES
     more = f" and {count_text(rest)} more" if rest > 0 else ""
-    return (("", f"{', '.join(printable(name, MAX_SHOWN) for name in names[:MAX_NAMES])}{more}: no effect on these counts"),)
+    return f"{', '.join(printable(name, MAX_SHOWN) for name in names[:MAX_NAMES])}{more}"
 
 
 def _label(setting: str) -> str:

@@ -44,6 +44,7 @@ from vramplan.settings import parse
 from vramplan.svg import svg
 from vramplan.sweep import Sweep
 from vramplan.timeline import Timeline, timeline
+from vramplan.training_files.tools import TOOLS
 from vramplan.units import count_text
 
 FITS, DOES_NOT_FIT, BAD_INPUT = 0, 1, 2
@@ -67,7 +68,7 @@ COMMANDS = {
     "lengths": "a file of token lengths against the run: percentiles, what is cut, whether batches fit, padded and packed",
     "measured": "what was measured of a run, against its estimate: a paste, an out-of-memory message, a memory snapshot",
     "measure": "a script that measures this run on your GPU and prints one line for `measured`",
-    "import": "what a config.json or an adapter_config.json comes to: parameters, settings, what was assumed",
+    "import": "what a config.json, an adapter_config.json or a training file comes to: parameters, settings, what was assumed",
 }
 
 SWEEP_EPILOG = (
@@ -83,7 +84,7 @@ MAKE_IT_FIT_EPILOG = (
 """What is said of exit statuses below the flags of `fit`."""
 
 FILES = {
-    "import": "a config.json or an adapter_config.json",
+    "import": "a config.json, an adapter_config.json, or a training file: a tool’s YAML or JSON, or a script with its command line",
     "lengths": "one token length a line, a CSV file with a column of them, or JSON Lines with a key of them",
     "measured": "text with max_memory_allocated(), memory_summary(), nvidia-smi output or an out-of-memory message, or a memory snapshot",
 }
@@ -296,16 +297,16 @@ def _write(path: str, write: Callable[[TextIO], None]) -> int:
 
 def _brought(options: argparse.Namespace, texts: dict[str, str], version: int) -> tuple[list[Imported], dict[str, str]]:
     """What was brought, a model first, then an adapter for it, and the settings that all of it gives. Raises ImportProblem."""
-    named = {name: _given(options, name) for name in ("config", "adapter", *(("file",) if options.command == "import" else ()))}
-    files = [path for path in named.values() if path is not None]
-    contents = [] if options.hub is None else [partial(hub_text, _given(options, "hub"))]
-    contents += [partial(file_text, path) for path in files]
+    files = {name: path for name in ("config", "training", "adapter", *(["file"] if options.command == "import" else [])) if (path := _given(options, name)) is not None}
+    contents = [] if options.hub is None else [("hub", partial(hub_text, _given(options, "hub")))]
+    contents += [(name, partial(file_text, path)) for name, path in files.items()]
     if options.command == "import" and not contents:
-        raise ImportProblem("no_file", "No file was named.", "Name a config.json or an adapter_config.json, - for standard input, or --hub OWNER/NAME.")
+        raise ImportProblem("no_file", "No file was named.", "Name a config.json, an adapter_config.json or a training file, - for standard input, or --hub OWNER/NAME.")
     everything, given = [], {}
-    for content in contents:
+    for name, content in contents:
         models = [each for each in everything if each.kind == MODEL]
-        found = import_text(content(), texts | given, as_dense=options.as_dense, base=models[-1] if models else None, version=version)
+        tool = _given(options, "as_tool") or "" if name in ("training", "file") else ""
+        found = import_text(content(), texts | given, as_dense=options.as_dense, base=models[-1] if models else None, version=version, tool=tool)
         everything.append(found)
         given |= found.texts
         if options.command == "import" and found.kind == SETTINGS and not found.settings:
@@ -440,6 +441,8 @@ def _parser() -> argparse.ArgumentParser:
         model = command.add_mutually_exclusive_group()
         model.add_argument("--config", metavar="FILE", help="the model’s config.json (- is standard input)")
         model.add_argument("--hub", metavar="ID", help="fetch the model’s config.json from the Hugging Face Hub, by an id such as Qwen/Qwen3-8B")
+        command.add_argument("--training", metavar="FILE", help="a training file, such as an Axolotl YAML or a script with a trl command: its settings")
+        command.add_argument("--as", dest="as_tool", metavar="TOOL", help=f"the tool that the training file is of, where its keys do not tell: {', '.join(TOOLS)}")
         command.add_argument("--adapter", metavar="FILE", help="a PEFT adapter_config.json for the model")
         command.add_argument("--as-dense", action="store_true", help="read a model type that is not known as a dense decoder like Llama")
         output = command.add_mutually_exclusive_group()

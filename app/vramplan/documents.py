@@ -482,6 +482,7 @@ class ReadDocument(Document):
     key: str
     setting: str
     value: Setting | list[Setting] | None
+    line: int | None = Field(description="Where it stands, from 1; null where that is not known")
 
 
 class AssumedDocument(Document):
@@ -490,6 +491,7 @@ class AssumedDocument(Document):
     setting: str
     value: Setting | list[Setting] | None
     why: str
+    source: str | None = Field(description="Where a training tool has it so")
 
 
 class LeftDocument(Document):
@@ -497,6 +499,8 @@ class LeftDocument(Document):
 
     key: str
     why: str
+    line: int | None = Field(description="Where it stands, from 1; null where that is not known")
+    bound: str | None = Field(description="What the estimate then is of the run: upper (the most it takes), lower, or none of both; null if it is as good")
 
 
 class CountsDocument(Document):
@@ -516,9 +520,9 @@ class ModulesDocument(Document):
 
 
 class ImportDocument(Document):
-    """What a file comes to: a config.json, an adapter_config.json, or saved settings."""
+    """What a file comes to: a config.json, an adapter_config.json, saved settings, or a training file."""
 
-    kind: str = Field(description="model, adapter or settings")
+    kind: str = Field(description="model, adapter, settings or training")
     label: str
     settings: dict[str, Setting] = Field(description="The settings the file gives; empty if no accounting has terms for the model")
     parameters: CountsDocument
@@ -540,8 +544,8 @@ class ImportDocument(Document):
             settings={name: value for name, value in _settings(imported.settings).items() if name in imported.texts} if imported.settings else {},
             parameters=CountsDocument(total=imported.total, active=imported.active, trainable=imported.trainable),
             stored_bytes=imported.stored_bytes,
-            read=[ReadDocument(key=each.key, setting=each.setting, value=_plain(each.value)) for each in imported.read],
-            assumed=[AssumedDocument(setting=each.setting, value=_plain(each.value), why=each.why) for each in imported.assumed],
+            read=[ReadDocument(key=each.key, setting=each.setting, value=_plain(each.value), line=each.line or None) for each in imported.read],
+            assumed=[AssumedDocument(setting=each.setting, value=_plain(each.value), why=each.why, source=each.source or None) for each in imported.assumed],
             ignored=_left(imported.ignored),
             unsupported=_left(imported.unsupported),
             repaired=list(imported.repaired),
@@ -554,7 +558,7 @@ def _plain(value: object) -> object:
 
 
 def _left(parts: tuple[Left, ...]) -> list[LeftDocument]:
-    return [LeftDocument(key=each.key, why=each.why) for each in parts]
+    return [LeftDocument(key=each.key, why=each.why, line=each.line or None, bound=each.bound or None) for each in parts]
 
 
 class MeasureDocument(Document):

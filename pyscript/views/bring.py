@@ -1,9 +1,10 @@
-"""Bringing a model or an adapter: where to paste, drop, choose or name it, and what it came to."""
+"""Bringing a model, an adapter or a training file: where to paste, drop, choose or name it, and what it came to."""
 
 from vramplan import brought
 from vramplan.brought import Group
 from vramplan.importing.imported import Imported
 from vramplan.importing.problems import ImportProblem
+from vramplan.training_files.tools import TOOLS, tool
 from pyscript.tree import Element, h
 
 PANEL, TEXT, FILE, HUB, RESULT, TOLD = "bring", "bring-text", "bring-file", "bring-hub", "bring-result", "bring-told"
@@ -14,14 +15,14 @@ def panel(hub: str) -> Element:
     """The folded part of the form. hub: the origin that models are fetched from by name; empty for none."""
     return h(
         "details",
-        h("summary", "Bring a model or an adapter"),
-        h("p", "A model’s config.json or a PEFT adapter_config.json. Drop it anywhere on this page, choose it or paste it; it stays in your browser.", class_="hint"),
+        h("summary", "Bring a model, an adapter or a training file"),
+        h("p", f"A model’s config.json, a PEFT adapter_config.json, or a training file of {tools()}: its YAML, or the command line. Drop it anywhere on this page, choose it or paste it; it stays in your browser.", class_="hint"),
         h("label", "Paste the file", for_=TEXT, class_="label"),
-        h("textarea", id=TEXT, rows=3, spellcheck="false", autocomplete="off", autocapitalize="off", placeholder='{ "model_type": … }'),
+        h("textarea", id=TEXT, rows=3, spellcheck="false", autocomplete="off", autocapitalize="off", placeholder='{ "model_type": … }  or  base_model: …'),
         h(
             "div",
             h("button", "Read it", type="button", class_="plain", data_action="bring-read", disabled=True),
-            h("label", "Choose a file", h("input", type="file", id=FILE, accept=".json,application/json,text/plain", class_="visually-hidden"), class_="file"),
+            h("label", "Choose a file", h("input", type="file", id=FILE, accept=".json,.yaml,.yml,.sh,.txt,application/json,text/plain", class_="visually-hidden"), class_="file"),
             class_="bring-actions",
         ),
         _hub(hub) if hub else None,
@@ -30,6 +31,12 @@ def panel(hub: str) -> Element:
         class_="bring",
         id=PANEL,
     )
+
+
+def tools() -> str:
+    """The tools whose training files are read, as words."""
+    labels = [tool(name).label for name in TOOLS]
+    return f"{', '.join(labels[:-1])} or {labels[-1]}"
 
 
 def _hub(origin: str) -> Element:
@@ -51,7 +58,7 @@ def _hub(origin: str) -> Element:
 
 def waiting(what: str) -> Element:
     """While something is being fetched."""
-    return h("div", h("p", what), h("progress", aria_label="Fetching"), h("button", "Cancel", type="button", class_="plain", data_action="bring-cancel"), class_="brought")
+    return h("div", h("p", what), h("progress", aria_label="Loading"), h("button", "Cancel", type="button", class_="plain", data_action="bring-cancel"), class_="brought")
 
 
 def problem(found: ImportProblem, *, dense: bool) -> Element:

@@ -240,7 +240,7 @@ class Calculator:
     def open_bring(self):
         """Unfold where models and adapters are brought."""
         if not self.brought_text.is_visible():
-            self.form.get_by_text("Bring a model or an adapter", exact=True).click()
+            self.form.get_by_text("Bring a model, an adapter or a training file", exact=True).click()
 
     @property
     def brought_text(self):

@@ -205,7 +205,7 @@ def test_the_keyboard_alone_does_the_main_job(calculator):
     press("Enter")
     calculator.expect_setting("model", "llama-2-7b")
     press("Tab")
-    expect(calculator.form.get_by_text("Bring a model or an adapter", exact=True)).to_be_focused()
+    expect(calculator.form.get_by_text("Bring a model, an adapter or a training file", exact=True)).to_be_focused()
     press("Tab")
     expect(calculator.control("objective")).to_be_focused()
     press("Tab")

@@ -7,7 +7,7 @@ from functools import cache
 from vramplan.data import table
 from vramplan.importing.problems import ImportProblem
 
-MODEL, ADAPTER, SETTINGS = "model", "adapter", "settings"
+MODEL, ADAPTER, SETTINGS, TRAINING = "model", "adapter", "settings", "training"
 """Kinds of files that are read."""
 
 

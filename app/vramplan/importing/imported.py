@@ -10,23 +10,28 @@ from vramplan.errors import NotExpressible, SettingsError
 from vramplan.fields import BY_NAME
 from vramplan.importing.adapter import OF_NO_ACCOUNT, Adapter, read_adapter
 from vramplan.importing.chosen import inventory_of, trainable
-from vramplan.importing.foreign import ADAPTER, MODEL, SETTINGS, kind_of
+from vramplan.importing.foreign import ADAPTER, MODEL, SETTINGS, TRAINING, kind_of
 from vramplan.importing.inventory import Inventory
 from vramplan.importing.model import Assumed, Left, Read, read_model
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.quantization import storage
-from vramplan.importing.text import read_object
+from vramplan.importing.text import check_size, read_object, refuse_other_formats, unfenced
 from vramplan.settings import Settings, as_text, of_checked, parse
+from vramplan.training_files.reading import TrainingFile
+from vramplan.training_files.recognise import has_signs
+from vramplan.training_files.tools import mirrors
+from vramplan.training_files.training import is_training_text, read_training
+from vramplan.units import count_text
 
 
 @dataclass(frozen=True)
 class Imported:
     """What a file comes to.
 
-    kind: model, adapter or settings. label: what to call it. texts: the settings it gives; empty where no accounting has
+    kind: model, adapter, settings or training. label: what to call it. texts: the settings it gives; empty where no accounting has
     terms for it. settings: the run with them, None where there is none. total, active, trainable: parameters.
     stored_bytes: of the weights as the file says they are stored, None where that is not known. inventory: the modules of
-    the model. adapter: those that an adapter trains.
+    the model. adapter: those that an adapter trains. uncounted: why no accounting has terms for a training run.
     """
 
     kind: str
@@ -44,18 +49,26 @@ class Imported:
     repaired: tuple[str, ...]
     inventory: Inventory = field(repr=False)
     adapter: Adapter | None = None
+    uncounted: str = ""
 
 
 def import_text(
-    text: str, texts: Mapping[str, str], *, as_dense: bool = False, base: "Imported | None" = None, version: int | None = None
+    text: str, texts: Mapping[str, str], *, as_dense: bool = False, base: "Imported | None" = None, version: int | None = None, tool: str = ""
 ) -> Imported:
-    """Read a config.json, an adapter_config.json, or settings that this calculator saved.
+    """Read a config.json, an adapter_config.json, settings that this calculator saved, or a training file.
 
     texts: the settings chosen so far, which the file's are laid over. as_dense: read an unknown model_type as a dense
-    decoder. base: the model brought before, for an adapter that names no other; without it the chosen one is taken.
-    Raises ImportProblem.
+    decoder. base: the model brought before, for a file that names no other; without it the chosen one is taken. tool: the
+    tool that a training file is of, if somebody says which. Raises ImportProblem.
     """
+    check_size(len(text))
+    bare, repaired = unfenced(text.lstrip("\ufeff").strip())
+    if tool or is_training_text(bare):
+        refuse_other_formats(bare)
+        return _training(read_training(bare, tool), texts, base, repaired, version)
     parsed = read_object(text)
+    if has_signs(parsed.content):
+        return _training(read_training(bare), texts, base, parsed.repaired, version)
     kind = kind_of(parsed.content)
     if kind == ADAPTER:
         return _adapter(parsed.content, texts, base, parsed.repaired, version)
@@ -132,6 +145,89 @@ def _adapter(
         inventory=modules,
         adapter=found,
     )
+
+
+def _training(
+    found: TrainingFile, texts: Mapping[str, str], base: Imported | None, repaired: tuple[str, ...], version: int | None
+) -> Imported:
+    """A training file over what is chosen: every setting that shapes a run, but for the model, where it names none that is known, and the card."""
+    preset, why = _preset_or_mirror(found.model)
+    base = None if preset or not (base and base.texts) else base
+    usual, model = defaults(), {"model": preset} if preset else {}
+    chosen = _settings(texts, model, version)
+    assumed, unsupported = list(found.assumed), list(found.unsupported)
+    read = found.read
+    if preset:
+        read = (Read(found.tool.model_key, "model", found.model, found.model_line), *read)
+        assumed += [Assumed("model", preset, why)] if why else []
+    else:
+        unsupported.append(_other_model(found, base, chosen.model_label))
+    given: dict[str, str] = {}
+    if found.texts:
+        given = {name: usual[name] for name in OF_A_RUN} | _of_the_model(base) | dict(found.texts) | model
+        _fit_length(given, found, chosen.max_sequence_length, assumed, unsupported)
+    settings = _settings(texts, given, version) if given else chosen
+    modules = base.inventory if base else inventory_of(settings)
+    return Imported(
+        kind=TRAINING,
+        label=f"{found.tool.label} run",
+        texts=given,
+        settings=settings if given else None,
+        total=modules.total,
+        active=modules.active,
+        trainable=trainable(modules, settings),
+        stored_bytes=None,
+        read=read,
+        assumed=tuple(assumed),
+        ignored=found.ignored,
+        unsupported=tuple(unsupported),
+        repaired=(*repaired, *(note for note in found.notes if note not in repaired)),
+        inventory=modules,
+        uncounted=found.uncounted,
+    )
+
+
+OF_A_RUN = (
+    "task", "objective", "reference", "method", "rank", "adapter_targets", "quantization", "kbit_preparation", "base_precision", "lora_dropout", "replicas", "sharding",
+    "sharded_over", "offload", "sequence_length", "micro_batch", "gradient_accumulation_steps", "trainable_precision", "optimizer", "optimizer_step", "loss", "layer_kernels",
+    "checkpointing", "attention_kernel", "checkpoint_kind", "autocast", "torch_compile", "half_precision", "measured",
+)
+"""Settings that a training file decides, those that it does not name by leaving them to the stack; what was measured was another run."""
+
+
+def _of_the_model(base: Imported | None) -> dict[str, str]:
+    """What a model that is stored quantised says of the run."""
+    return {name: base.texts[name] for name in ("method", "quantization") if base and "quantization" in base.texts}
+
+
+def _preset_or_mirror(named: str) -> tuple[str, str]:
+    """The preset of a base model’s name; and who says so, where it is another repository."""
+    preset = _preset_named(named)
+    other, source = mirrors().get(named.lower(), ("", ""))
+    return (preset, "") if preset or not other else (other, f"{quoted(named)} has the same architecture: {source}")
+
+
+def _other_model(found: TrainingFile, base: Imported | None, chosen: str) -> Left:
+    """That the model the file names is not known, and which one is taken."""
+    taken = f"the one brought before, {base.label}" if base else f"the chosen one, {chosen}"
+    if not found.model:
+        return Left(found.tool.model_key or "model", f"the file names no model, so {taken} is taken", found.model_line, "none")
+    remedy = "" if base else "; bring its config.json first, or fetch it by name"
+    return Left(found.tool.model_key, f"{quoted(found.model)} is none of the presets, so {taken} is taken{remedy}", found.model_line, "" if base else "none")
+
+
+def _fit_length(given: dict[str, str], found: TrainingFile, longest: int, assumed: list[Assumed], unsupported: list[Left]) -> None:
+    """Lay packed rows end to end, and cut what is longer than the model is estimated for."""
+    rows, length = int(given["micro_batch"]), int(given["sequence_length"])
+    if found.packed and rows > 1:
+        if rows * length <= longest:
+            given |= {"micro_batch": "1", "sequence_length": str(rows * length)}
+            assumed.append(Assumed("sequence_length", str(rows * length), f"packing lays {count_text(rows)} rows of {count_text(length)} tokens end to end, as one row"))
+        else:
+            assumed.append(Assumed("micro_batch", str(rows), "packing lays the rows end to end; as one they are longer than the model, so as many rows of the same tokens are counted"))
+    if length > longest:
+        given["sequence_length"] = str(longest)
+        unsupported.append(Left("sequence_length", f"a row has {count_text(length)} tokens; the model is estimated for {count_text(longest)} at most, which are counted", bound="lower"))
 
 
 def _run(given: Mapping[str, object], repaired: tuple[str, ...]) -> Imported:

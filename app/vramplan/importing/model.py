@@ -80,29 +80,34 @@ USUAL_TRAITS = {field.name: field.default for field in fields(Architecture) if f
 
 @dataclass(frozen=True)
 class Read:
-    """One value the file gives: under which key, and our name of it."""
+    """One value the file gives: under which key, our name of it, and the line, where that is known."""
 
     key: str
     setting: str
     value: Value
+    line: int = 0
 
 
 @dataclass(frozen=True)
 class Assumed:
-    """One value the file leaves out, and why this one is taken. by_class: the model's class has it so."""
+    """One value the file leaves out, and why this one is taken. by_class: the model's class has it so. source: where a tool has it so."""
 
     setting: str
     value: Value
     why: str
     by_class: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
 class Left:
-    """Something in the file that is not used, and why."""
+    """Something in the file that is not used, and why. line: 0 where it is not known. bound: what the estimate then is of the run:
+    the most it takes ("upper"), the least ("lower"), neither ("none"), or nothing where the estimate is as good as without it."""
 
     key: str
     why: str
+    line: int = 0
+    bound: str = ""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,6 @@ _TRAILING = re.compile(rf"(?P<string>{_STRING})|(?P<comma>,)(?=\s*+[\]}}])", re.
 _FENCE = re.compile(r"```\w*\n(?P<inside>.*)\n```", re.DOTALL)
 _NAME = re.compile(r"[\w.-]+/[\w.-]+|https?://\S+", re.ASCII)
 _PYTHON_DICT = re.compile(r"\{\s*'")
-_YAML = re.compile(r"(?:---|[A-Za-z_][\w-]*:(?:\s|$))")
 _PRINTED = re.compile(r"^[A-Za-z_][\w.]*\s*[({]")
 
 
@@ -110,8 +109,8 @@ def text_of(data: bytes, hint: str) -> str:
 def read_object(text: str) -> Parsed:
     """The one JSON object of a text. Raises ImportProblem for any other text."""
     check_size(len(text))
-    text, told = _unfenced(text.lstrip("\ufeff").strip())
-    _refuse_other_formats(text)
+    text, told = unfenced(text.lstrip("\ufeff").strip())
+    refuse_other_formats(text)
     depth = _depth(text)
     constants: set[str] = set()
     try:
@@ -128,13 +127,14 @@ def read_object(text: str) -> Parsed:
     return Parsed(content, told)
 
 
-def _unfenced(text: str) -> tuple[str, tuple[str, ...]]:
+def unfenced(text: str) -> tuple[str, tuple[str, ...]]:
     """The text inside a Markdown fence, and that there was one."""
     fence = _FENCE.fullmatch(text)
     return (fence["inside"].strip(), ("the Markdown fence around it was left out",)) if fence else (text, ())
 
 
-def _refuse_other_formats(text: str) -> None:
+def refuse_other_formats(text: str) -> None:
+    """Raise ImportProblem for a text that is plainly something else than what is read here, naming it."""
     if not text:
         raise ImportProblem("empty", "There is nothing in it.", BRING)
     if text.startswith(("<?xml", "<svg")):
@@ -156,8 +156,6 @@ def _refuse_other_formats(text: str) -> None:
             "printed", f"This is a configuration as Python prints it, starting with {quoted(text.split('{')[0].split('(')[0].strip())}, not JSON.",
             "Bring the config.json, or print config.to_json_string().",
         )
-    if _YAML.match(text):
-        raise ImportProblem("not_json", f"This looks like YAML, not JSON; it starts with {quoted(text.splitlines()[0])}.", "Bring the model’s config.json; training files are not read yet.")
 
 
 REFUSALS = ("Access to model", "Invalid username", "Entry not found", "Repository Not Found", "Unauthorized", "Invalid credentials")
