@@ -63,6 +63,8 @@ def sentence(imported: Imported) -> str:
     if imported.kind == SETTINGS:
         return "The settings that were saved." if imported.settings else "The settings that were saved; some of them cannot be used."
     if imported.kind == TRAINING:
+        if imported.part and imported.texts:
+            return f"Its keys are some of the settings of a run; the others stay as they are.{_bounded(imported)}"
         return f"Its keys are the settings of a run.{_bounded(imported)}" if imported.texts else f"{why_not(imported)} The settings stay as they were."
     if imported.settings is None:
         return "Its parameters are counted exactly; its memory in a training step is not counted yet, so the settings stay as they were."

@@ -17,6 +17,7 @@ from vramplan.importing.problems import ImportProblem
 from vramplan.importing.quantization import storage
 from vramplan.importing.text import check_size, read_object, refuse_other_formats, unfenced
 from vramplan.settings import Settings, as_text, of_checked, parse
+from vramplan.training_files.parallel import COPIES
 from vramplan.training_files.reading import TrainingFile
 from vramplan.training_files.recognise import has_signs
 from vramplan.training_files.tools import mirrors
@@ -32,6 +33,7 @@ class Imported:
     terms for it. settings: the run with them, None where there is none. total, active, trainable: parameters.
     stored_bytes: of the weights as the file says they are stored, None where that is not known. inventory: the modules of
     the model. adapter: those that an adapter trains. uncounted: why no accounting has terms for a training run.
+    part: whether a training file gives some settings alone, and leaves the others as they are.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Imported:
     inventory: Inventory = field(repr=False)
     adapter: Adapter | None = None
     uncounted: str = ""
+    part: bool = False
 
 
 def import_text(
@@ -148,6 +151,49 @@ def _adapter(
 
 
 def _training(
+    found: TrainingFile, texts: Mapping[str, str], base: Imported | None, repaired: tuple[str, ...], version: int | None
+) -> Imported:
+    """A training file over what is chosen: all of a run, or the part that it gives."""
+    if found.tool.part:
+        return _part(found, texts, base, repaired, version)
+    return _whole_run(found, texts, base, repaired, version)
+
+
+def _part(
+    found: TrainingFile, texts: Mapping[str, str], base: Imported | None, repaired: tuple[str, ...], version: int | None
+) -> Imported:
+    """A file that gives some settings of a run over what is chosen. Where it does not say how many GPUs there are, the run keeps its own."""
+    chosen = _settings(texts, {}, version)
+    given, assumed = dict(found.texts), list(found.assumed)
+    if "sharding" in given and "replicas" not in given:
+        divides = given["sharding"] not in COPIES
+        given |= {"sharded_over": str(chosen.gpus if divides else 1), "replicas": str(1 if divides else chosen.gpus)}
+        assumed.append(Assumed("sharded_over" if divides else "replicas", str(chosen.gpus), "the file does not say how many GPUs there are, so the run keeps its own"))
+    if given:
+        given["measured"] = defaults()["measured"]
+    settings = _settings(texts, given, version)
+    modules = base.inventory if base and base.texts else inventory_of(settings)
+    return Imported(
+        kind=TRAINING,
+        label=f"{found.tool.label} configuration",
+        texts=given,
+        settings=settings if given else None,
+        total=modules.total,
+        active=modules.active,
+        trainable=trainable(modules, settings),
+        stored_bytes=None,
+        read=found.read,
+        assumed=tuple(assumed),
+        ignored=found.ignored,
+        unsupported=found.unsupported,
+        repaired=(*repaired, *(note for note in found.notes if note not in repaired)),
+        inventory=modules,
+        uncounted=found.uncounted,
+        part=True,
+    )
+
+
+def _whole_run(
     found: TrainingFile, texts: Mapping[str, str], base: Imported | None, repaired: tuple[str, ...], version: int | None
 ) -> Imported:
     """A training file over what is chosen: every setting that shapes a run, but for the model, where it names none that is known, and the card."""

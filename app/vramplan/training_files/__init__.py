@@ -7,7 +7,8 @@ A tool is a table in `data/tool_<name>.toml` and, for what depends on several ke
 
 1.  Write `data/tool_<name>.toml`. `[tool]` says its label, the releases that were read, its `stack`, the key of the base model,
     the keys it is known by (`signs`: every key of one of the lists) and the commands that train with it. `extends` takes over the
-    tables of another tool (`transformers` for whatever hands its keys to TrainingArguments).
+    tables of another tool (`transformers` for whatever hands its keys to TrainingArguments). `part` is for files that give some settings
+    of a run and leave the others as they are, as those of DeepSpeed do; they have no stack and no model.
         [[decides]]    one key that gives one setting: `values` for choices ("true" and "false" are the words of a flag), `default` for
                        what the tool takes where the key is missing. Numbers need no values.
         [[combined]]   keys that the module reads; `default` is theirs, for the module to ask for (reading.default).

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from vramplan.checks import quoted
-from vramplan.training_files.given import Tree, found
+from vramplan.training_files.given import Tree
 from vramplan.training_files.reading import Reading
 from vramplan.training_files.tools import NamedFile, named_files
 
@@ -41,7 +41,7 @@ def deepspeed(reading: Reading, key: str, of: str) -> tuple[str, str] | None:
     if given is None:
         return None
     if isinstance(given.value, Mapping):
-        sharding, offload = zero_of(reading, given.value, key)
+        sharding, offload = zero_of(reading, key)
         reading.take("sharding", sharding, key)
         return sharding, offload
     name = reading.text(key) or ""
@@ -62,16 +62,15 @@ def deepspeed(reading: Reading, key: str, of: str) -> tuple[str, str] | None:
     return STAGES[stage], offload
 
 
-def zero_of(reading: Reading, content: Tree, key: str) -> tuple[str, str]:
-    """Stage and offload of a DeepSpeed configuration."""
+def zero_of(reading: Reading, key: str = "") -> tuple[str, str]:
+    """Stage and offload of a DeepSpeed configuration, under a key or the file itself."""
     at = f"{key}.zero_optimization" if key else "zero_optimization"
     stage = reading.whole(f"{at}.stage") or 0
     if stage not in STAGES:
         raise reading.wrong(f"{at}.stage", "0, 1, 2 or 3")
     devices = []
     for part in ("offload_optimizer", "offload_param"):
-        device = found(content, f"zero_optimization.{part}.device")
-        devices.append(bool(device) and str(device.value).lower() in ON_THE_HOST)
+        devices.append((reading.text(f"{at}.{part}.device") or "").lower() in ON_THE_HOST)
     optimizer, parameters = devices
     if parameters and not optimizer:
         reading.cannot(f"{at}.offload_param", "parameters alone in host memory are not counted; everything is taken to stay on the GPU", "upper")
@@ -111,7 +110,7 @@ def fsdp(reading: Reading, key: str, config: str, *, version: int) -> tuple[str,
         reading.cannot(reshards_key, "weights that stay whole after the forward pass are not counted", "lower")
     if inner:
         for name in inner:
-            if f"{config}.{name}" not in (version_key, strategy_key, offloads_key) and name.removeprefix("fsdp_") in OF_FSDP:
+            if f"{config}.{name}" not in (version_key, strategy_key, offloads_key) and name.removeprefix("fsdp_") in OF_FSDP and not reading.told(f"{config}.{name}"):
                 reading.ignore(f"{config}.{name}", "it says how FSDP wraps, loads and saves; layers are wrapped one by one")
     return kind, offload
 

@@ -187,6 +187,10 @@ class Reading:
         """Mark a key as read that no row tells of."""
         self._seen.add(key)
 
+    def told(self, key: str) -> bool:
+        """Whether a row tells of a key by now."""
+        return any(each.key == key for rows in (self._read, self._ignored, self._left) for each in rows)
+
     def without_adapters(self, keys: tuple[str, ...]) -> None:
         """Tell that keys of adapters change nothing, because there are none."""
         for key in keys:
@@ -292,7 +296,7 @@ class Reading:
         told = {each.key for rows in (self._read, self._ignored, self._left) for each in rows}
         for key, given in leaves(self._tree):
             parts = [key[:at] for at in range(len(key) + 1) if at == len(key) or key[at] == "."]
-            if told.intersection(parts) or self.tool.model_key in parts:
+            if told.intersection(parts) or self.tool.model_key and self.tool.model_key in parts:
                 continue
             looked_into = any(known.startswith(f"{parts[0]}.") for known in self._seen)
             name = key if looked_into else parts[0]

@@ -6,7 +6,7 @@ from functools import cache, cached_property
 
 from vramplan.data import table
 
-TOOLS = ("axolotl", "trl")
+TOOLS = ("axolotl", "trl", "deepspeed", "accelerate")
 """Tools whose files are read, the likelier first where a file could be of several."""
 
 BOUNDS = ("upper", "lower", "none")
@@ -83,7 +83,7 @@ class ReleaseSign:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool, as its tables say. prefixes: keys that stand for all that lie under them."""
+    """A tool, as its tables say. part: its files give some settings of a run, and leave the others as they are."""
 
     name: str
     label: str
@@ -98,6 +98,7 @@ class Tool:
     no_effect: tuple[NoEffect, ...]
     inexact: tuple[Inexact, ...]
     releases: tuple[ReleaseSign, ...]
+    part: bool
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -133,6 +134,7 @@ def tool(name: str) -> Tool:
         (*(NoEffect(tuple(each["keys"]), each["why"], each["source"]) for each in content.get("no_effect", ())), *inherited[2]),
         (*(_inexact(each) for each in content.get("inexact", ())), *inherited[3]),
         (*(ReleaseSign(tuple(each["keys"]), each["stack"], each["why"]) for each in content.get("signs_of_release", ())), *inherited[4]),
+        about.get("part", False),
     )
 
 

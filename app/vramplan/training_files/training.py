@@ -5,7 +5,7 @@ from collections.abc import Callable
 from vramplan.checks import quoted
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.text import unfenced
-from vramplan.training_files import axolotl, trl
+from vramplan.training_files import accelerate_config, axolotl, deepspeed_config, trl
 from vramplan.training_files.commands import gpus_of
 from vramplan.training_files.given import Tree
 from vramplan.training_files.json_text import read_json
@@ -14,7 +14,9 @@ from vramplan.training_files.recognise import command_of, is_command, is_yaml, t
 from vramplan.training_files.tools import TOOLS, tool
 from vramplan.units import count_text
 
-COMBINE: dict[str, Callable[[Reading], None]] = {"axolotl": axolotl.combine, "trl": trl.combine}
+COMBINE: dict[str, Callable[[Reading], None]] = {
+    "axolotl": axolotl.combine, "trl": trl.combine, "deepspeed": deepspeed_config.combine, "accelerate": accelerate_config.combine,
+}
 """What reads the keys of a tool that count together."""
 
 
@@ -93,6 +95,6 @@ def _command(command, name: str) -> TrainingFile:
 def _finished(reading: Reading, notes: tuple[str, ...]) -> TrainingFile:
     COMBINE[reading.tool.name](reading)
     reading.by_the_tables()
-    if "stack" not in reading.texts and not reading.uncounted:
+    if reading.tool.stack and "stack" not in reading.texts and not reading.uncounted:
         reading.assume("stack", reading.tool.stack, f"the file does not say which release; {reading.tool.version} was read")
     return reading.finish(notes)
