@@ -94,6 +94,31 @@ EXPECTED = {
     "trl/dpo-full.sh": {
         "stack": "trl-1.15", "objective": "dpo", "method": "full", "sequence_length": "1024", "micro_batch": "2", "gradient_accumulation_steps": "8", "checkpointing": "full",
     },
+    "torchtune/8B_lora_single_device.yaml": {
+        "model": "llama-3.1-8b", "stack": "torchtune-0.6", "method": "lora", "rank": "8", "adapter_targets": "q,v,o,gate,up,down", "lora_dropout": "0", "micro_batch": "2",
+        "gradient_accumulation_steps": "8", "optimizer": "adamw-fused", "optimizer_step": "after", "loss": "split", "checkpointing": "full",
+    },
+    "torchtune/8B_qlora_single_device.yaml": {
+        "model": "llama-3.1-8b", "stack": "torchtune-0.6", "method": "qlora", "quantization": "nf4-double", "rank": "8", "adapter_targets": "q,v,o,gate,up,down", "micro_batch": "2",
+        "gradient_accumulation_steps": "8", "optimizer": "adamw-fused", "optimizer_step": "after", "loss": "split", "checkpointing": "full",
+    },
+    "torchtune/8B_full_single_device.yaml": {
+        "model": "llama-3.1-8b", "stack": "torchtune-0.7", "method": "full", "trainable_precision": "pure-bf16", "micro_batch": "2", "gradient_accumulation_steps": "1",
+        "optimizer": "paged-adamw-8bit", "optimizer_step": "in-backward", "loss": "split", "checkpointing": "full", "sharding": "none",
+    },
+    "torchtune/7B_lora_single_device.yaml": {
+        "model": "qwen2.5-7b", "stack": "torchtune-0.6", "method": "lora", "rank": "8", "adapter_targets": "q,v,o,gate,up,down", "micro_batch": "2", "gradient_accumulation_steps": "8",
+        "optimizer": "adamw-fused", "optimizer_step": "after", "loss": "split", "checkpointing": "full",
+    },
+    "torchtune/8B_lora_dpo_single_device.yaml": {
+        "model": "llama-3.1-8b", "stack": "torchtune-0.6", "objective": "dpo", "method": "lora", "rank": "8", "adapter_targets": "q,v,o,gate,up,down", "sequence_length": "1024",
+        "micro_batch": "4", "gradient_accumulation_steps": "8", "optimizer": "adamw-fused", "optimizer_step": "after", "checkpointing": "full",
+    },
+    "torchtune/70B_full.yaml": {
+        "model": "llama-3.1-70b", "stack": "torchtune-0.6", "method": "full", "trainable_precision": "pure-bf16", "micro_batch": "2", "gradient_accumulation_steps": "1",
+        "optimizer": "adamw-foreach", "optimizer_step": "after", "loss": "split", "checkpointing": "full", "sharding": "fsdp2", "offload": "optimizer-and-parameters",
+    },
+    "torchtune/8B_to_1B_KD_lora_single_device.yaml": None,
     # hiyouga/LLaMA-Factory, examples/deepspeed, at 1d6e8b218240c154638f9bdcb76a1a089c27891b
     "deepspeed/ds_z2_config.json": {"sharding": "zero2", "offload": "none"},
     "deepspeed/ds_z3_offload_config.json": {"sharding": "zero3", "offload": "optimizer-and-parameters"},

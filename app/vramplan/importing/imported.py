@@ -210,7 +210,7 @@ def _whole_run(
         unsupported.append(_other_model(found, base, chosen.model_label))
     given: dict[str, str] = {}
     if found.texts:
-        given = {name: usual[name] for name in OF_A_RUN} | _of_the_model(base) | dict(found.texts) | model
+        given = {name: usual[name] for name in OF_A_RUN} | {name: texts[name] for name in found.keeps if name in texts} | _of_the_model(base) | dict(found.texts) | model
         _fit_length(given, found, chosen.max_sequence_length, assumed, unsupported)
     settings = _settings(texts, given, version) if given else chosen
     modules = base.inventory if base else inventory_of(settings)

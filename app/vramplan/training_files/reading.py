@@ -29,7 +29,7 @@ YES, NO = ("true", "yes", "on", "1", "t", "y"), ("false", "no", "off", "0", "f",
 class TrainingFile:
     """What a training file comes to. texts: every setting that a run has but for its model and its card; empty if the run cannot be counted.
 
-    model: the base model as the file names it. packed: the rows and their tokens that make one long row, where they do. uncounted: why the
+    model: the base model as the file names it. keeps: settings that the file leaves open, which stay as they are chosen. packed: the rows and their tokens that make one long row, where they do. uncounted: why the
     run cannot be counted, nothing if it can.
     """
 
@@ -44,6 +44,7 @@ class TrainingFile:
     unsupported: tuple[Left, ...]
     uncounted: str
     notes: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
 
 
 class Reading:
@@ -54,6 +55,8 @@ class Reading:
         self.command = command
         self.texts: dict[str, str] = {}
         self.packed = False
+        self.keeps: tuple[str, ...] = ()
+        self.model = ("", 0)
         self.uncounted = ""
         self._tree = tree
         self._gpus = gpus
@@ -207,6 +210,11 @@ class Reading:
         known: Combined | Decides | None = self.tool.combined.get(key) or next((each for each in self.tool.decides if each.key == key), None)
         self.assume(setting, text, f"{self.tool.label} {self.tool.version} takes {key}={known.default if known else text} where the file does not say", known.source if known else "")
 
+    def leave_open(self, setting: str, key: str, why: str) -> None:
+        """Tell that a file decides nothing of a setting that shapes the run, which stays as it is chosen."""
+        self.keeps = (*self.keeps, setting)
+        self.cannot(key, why, "none")
+
     def cannot(self, key: str, why: str, bound: str) -> None:
         """Tell of something in the file that no setting says, and what the estimate is then."""
         self._seen.add(key)
@@ -312,13 +320,13 @@ class Reading:
 
     def finish(self, notes: tuple[str, ...] = ()) -> TrainingFile:
         """What the file has come to."""
-        model, line = "", 0
-        if self.tool.model_key:
+        model, line = self.model
+        if self.tool.model_key and not model:
             named = self.text(self.tool.model_key)
             model, line = named or "", self.line(self.tool.model_key)
         return TrainingFile(
             self.tool, {} if self.uncounted else self.texts, model, line, self.packed,
-            tuple(self._read), tuple(self._assumed), tuple(self._ignored), tuple(self._left), self.uncounted, notes,
+            tuple(self._read), tuple(self._assumed), tuple(self._ignored), tuple(self._left), self.uncounted, notes, self.keeps,
         )
 
 

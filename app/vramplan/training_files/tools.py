@@ -6,7 +6,7 @@ from functools import cache, cached_property
 
 from vramplan.data import table
 
-TOOLS = ("axolotl", "trl", "deepspeed", "accelerate")
+TOOLS = ("axolotl", "trl", "torchtune", "deepspeed", "accelerate")
 """Tools whose files are read, the likelier first where a file could be of several."""
 
 BOUNDS = ("upper", "lower", "none")
@@ -198,5 +198,5 @@ def named_files() -> tuple[NamedFile, ...]:
 
 @cache
 def mirrors() -> dict[str, tuple[str, str]]:
-    """Presets by the repositories of other names that hold a model of the same architecture, in small letters; and who says so."""
+    """Presets by other names of models of the same architecture, of repositories and of builders, in small letters; and who says so."""
     return {name.lower(): (each["preset"], each["source"]) for each in table("mirrors")["mirror"] for name in each["names"]}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from vramplan.checks import quoted
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.text import unfenced
-from vramplan.training_files import accelerate_config, axolotl, deepspeed_config, trl
+from vramplan.training_files import accelerate_config, axolotl, deepspeed_config, torchtune, trl
 from vramplan.training_files.commands import gpus_of
 from vramplan.training_files.given import Tree
 from vramplan.training_files.json_text import read_json
@@ -15,7 +15,7 @@ from vramplan.training_files.tools import TOOLS, tool
 from vramplan.units import count_text
 
 COMBINE: dict[str, Callable[[Reading], None]] = {
-    "axolotl": axolotl.combine, "trl": trl.combine, "deepspeed": deepspeed_config.combine, "accelerate": accelerate_config.combine,
+    "axolotl": axolotl.combine, "trl": trl.combine, "torchtune": torchtune.combine, "deepspeed": deepspeed_config.combine, "accelerate": accelerate_config.combine,
 }
 """What reads the keys of a tool that count together."""
 
