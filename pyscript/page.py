@@ -16,8 +16,9 @@ from vramplan.errors import FieldError, NotExpressible, SettingsError
 from vramplan.fields import BY_NAME, applying
 from vramplan.kinds import Targets
 from vramplan.ledger import Estimate
-from vramplan.link import fitted, read_query, texts_to_query
+from vramplan.link import PIN_KEY, fitted, read_query, texts_to_query, to_query
 from vramplan.nvidia_smi import read_used
+from vramplan.pins import pinned
 from vramplan.settings import Settings, carried_over, of_checked
 from vramplan.units import count_text
 from pyscript import clipboard, memory, panels
@@ -28,6 +29,7 @@ from pyscript.dom import Region
 from pyscript.events import Later, listen, start as start_task
 from pyscript.lengths import LengthsSide
 from pyscript.own_run import OwnRun
+from pyscript.pins import PinsSide
 from pyscript.placement import PlacementSide
 from pyscript.results import ResultsSide
 from pyscript.views import problems as problems_view
@@ -61,8 +63,10 @@ class Page:
         self._settings: Settings | None = None
         self._estimate: Estimate | None = None
         self._texts: dict[str, str] = {}
-        self._query = ""
+        self._pins = PinsSide()
+        self._query = self._unpinned = ""
         self._left_out: tuple[str, ...] = ()
+        self._left_pins = 0
         self._committed = ""
         self._pointing = False
         self._clear_toasts = Later(self._clear, TOAST_FOR)
@@ -96,19 +100,22 @@ class Page:
         for button in document.querySelectorAll("button[data-action]"):
             button.disabled = False
 
-    def _open(self, query: str, names: list[str] | None = None, kept: Mapping[str, str] = NOTHING_KEPT) -> None:
+    def _open(self, query: str, names: list[str] | None = None, kept: Mapping[str, str] = NOTHING_KEPT, *, with_pins: bool = True) -> None:
         """Show the run of a query string. Unless names are given, fields it has no use for keep what is typed in them.
 
-        kept: what the query string had no room for.
+        kept: what the query string had no room for. with_pins: its pinned runs take the place of those there are.
         """
         link = read_query(query)
+        pins = pinned(link.with_pins(kept.get(PIN_KEY, "").split()))
+        if with_pins:
+            self._pins.take_over(pins.runs)
         texts = link.all_texts | {name: text for name, text in kept.items() if name in BY_NAME}
         checked = check(texts, defaults())
         self._controls.write(texts, names or [*checked.values, *(error.field for error in checked.errors)])
         unseen = [
             f"{error.message} The default is used." for error in checked.errors if not is_shown(BY_NAME[error.field])
         ]
-        self._tell_about_link((*link.notices, *unseen))
+        self._tell_about_link((*link.notices, *pins.notices, *unseen))
         self._refresh()
         self._controls.unfold(self._texts)
         self._address.replace(self._query)
@@ -124,9 +131,11 @@ class Page:
         """Check, estimate and paint what the controls hold."""
         texts = self._texts = self._controls.read()
         checked = check(texts, defaults())
-        made = fitted(texts)
-        self._query, self._left_out = made.text, made.left_out
-        memory.keep(self._query, {name: texts[name] for name in self._left_out})
+        pins = self._pins.settings
+        made = fitted(texts, pins)
+        self._query, self._unpinned, self._left_out, self._left_pins = made.text, made.unpinned, made.left_out, made.left_pins
+        left_pins = {PIN_KEY: " ".join(map(to_query, pins[-made.left_pins :]))} if made.left_pins else {}
+        memory.keep(self._query, {name: texts[name] for name in self._left_out} | left_pins)
         names = applying(checked.values)
         self._controls.show_applying(names)
         self._controls.show_ranges(checked.values)
@@ -138,6 +147,7 @@ class Page:
             self._results.show_problems(problem.errors)
         else:
             self._count(self._settings, names)
+        self._pins.show(self._estimate)
         self._own_run.show(self._estimate)
         self._placement.renew()
         self._lengths.renew()
@@ -160,6 +170,11 @@ class Page:
             self._address.replace(self._committed)
             self._address.push(self._query)
             self._committed = self._query
+
+    def _pins_changed(self) -> None:
+        """Other runs are pinned: a step of its own."""
+        self._refresh()
+        self._commit()
 
     def _use(self, texts: Mapping[str, str]) -> None:
         """Take over settings that a file gives, as a step of its own."""
@@ -195,10 +210,10 @@ class Page:
             self._open(self._address.query())
 
     def _go(self, query: str, names: list[str] | None = None) -> None:
-        """Open another run as a step of its own."""
-        if query != self._query:
+        """Open another run as a step of its own, beside the runs that are pinned."""
+        if query != self._unpinned:
             self._address.push(query)
-        self._open(query, names)
+        self._open(query, names, with_pins=False)
 
     def _on_click(self, event) -> None:
         target = event.target.closest("[data-open], [data-field], [data-copy], [data-action]")
@@ -220,6 +235,7 @@ class Page:
     def _act(self, action: str, data) -> None:
         if action == "copy-link":
             without = f", without {report.labels_text(self._left_out)}; Share offers a settings file that holds all" if self._left_out else ""
+            without += f", without the last {count_text(self._left_pins)} of the pinned runs: the address has no room for more" if self._left_pins else ""
             self._copy(self._address.full(self._query), "Link", without)
         elif action == "share":
             self._clear()
@@ -245,10 +261,23 @@ class Page:
             start_task(self._save_document("vramplan-step.json", self._estimate, self._results.timeline.films))
         elif action == "reset":
             self._results.timeline.start_again()
+            self._pins.take_over(())
             self._go(texts_to_query({}), list(BY_NAME))
             self._toast("Back to the opening configuration")
         elif action in self._bringing:
             self._bringing[action]()
+        elif action == "pin-run":
+            told = self._pins.pin()
+            self._pins_changed()
+            self._toast(told)
+        elif action in ("unpin-run", "baseline-run"):
+            (self._pins.unpin if action == "unpin-run" else self._pins.make_baseline)(int(data.run))
+            self._pins_changed()
+            self._pins.focus()
+        elif action == "copy-pins":
+            self._copy(self._pins.markdown(), "Markdown")
+        elif action == "save-pins":
+            self._save(self._pins.csv(), "vramplan-runs.csv", "text/csv")
         elif action == "use-length":
             self._use({"sequence_length": data.length})
             self._toast(f"{report.labels_text(('sequence_length',))} set to {count_text(int(data.length))}")

@@ -73,18 +73,19 @@ RUNGS = (
     {"chart", "studio", "words"},
     {"timechart", "lengthchart", "mapchart"},
     {"report", "accounts", "brought", "evidence", "fetching", "own_run", "measure", "placement_report"},
-    {"beside", "chronicle", "lengths_report", "make_fit_report", "needs"},
-    {"document"},
-    {"lengths_document"},
+    {"beside", "chronicle", "lengths_report", "make_fit_report", "needs", "pins"},
+    {"waterfall"},
+    {"document", "pins_report"},
+    {"lengths_document", "pins_document"},
     {"questions"},
     {"scene"},
     {"calculation", "documents", "share", "svg", "tables"},
-    {"blocks", "cli_lengths", "png"},
+    {"blocks", "cli_lengths", "cli_pins", "png"},
     {"cli"},
     {"__init__", "__main__"},
 )
 BROWSER_ONLY = {"js", "pyodide", "pyodide_js", "micropip"}
-THIRD_PARTY = {**dict.fromkeys(("document", "documents", "lengths_document"), {"pydantic"}), "training_files.yaml_text": {"ruamel"}, "png": {"PIL"}, "accountings.step.arrays": {"numpy"}, "sweep": {"numpy"}}
+THIRD_PARTY = {**dict.fromkeys(("document", "documents", "lengths_document", "pins_document"), {"pydantic"}), "training_files.yaml_text": {"ruamel"}, "png": {"PIL"}, "accountings.step.arrays": {"numpy"}, "sweep": {"numpy"}}
 
 
 def sources(folder):

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from vramplan import blocks, brought, chronicle, cli_lengths, measure, own_run, scene, tables
+from vramplan import blocks, brought, chronicle, cli_lengths, cli_pins, measure, own_run, pins, pins_report, scene, tables
 from vramplan.accountings import ACCOUNTINGS, estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.checks import came
@@ -61,7 +61,7 @@ COMMANDS = {
     "hardware": "the smallest hardware for every method and several lengths, beside the rules of thumb",
     "place": "which of your cards Unsloth Studio would put the run on, from what is free on them",
     "questions": "questions people ask about memory, answered with the figures of this run",
-    "compare": "the same run with every training method",
+    "compare": "the same run with every training method, by every accounting, or beside other runs, term by term",
     "timeline": "memory over a training step, drawn: what is alive at every layer, forward and backward",
     "sweep": "every combination of settings with several values: ranges of numbers, lists of choices; as a table, CSV or JSON",
     "link": "the link that opens this run in the page (with --link, at the same address)",
@@ -110,7 +110,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "import":
         return _print(lambda: _document("import", read[-1]) if options.json else tables.import_table(read[-1]))
     texts = link.texts | given | flags
-    notes = (*link.dropped, *_assumed(texts, options), *(note for each in read for note in brought.notes(each)), *_other_task(texts))
+    pinned = pins.pinned(link)
+    notes = (*link.dropped, *pinned.notices, *_unshown(options, pinned), *_assumed(texts, options), *(note for each in read for note in brought.notes(each)), *_other_task(texts))
     if options.command == "sweep":
         return _sweep(options, texts, link.version, notes)
     if options.command == "place":
@@ -134,10 +135,15 @@ def main(arguments: list[str] | None = None) -> int:
         return _timeline(options, current)
     if options.command == "fit" and (options.make_it_fit or options.keep or options.at_least):
         return _make_it_fit(options, current)
+    if options.command == "compare" and options.accountings is None and (options.against or pinned.runs):
+        return _against(options, current, pinned)
+    if options.command == "compare" and (options.markdown or options.csv is not None):
+        print(f"vramplan: --{'markdown' if options.markdown else 'csv'}: needs runs to compare with; name one with --against.", file=sys.stderr)
+        return BAD_INPUT
     if options.command == "compare" and options.accountings is not None:
         return _accountings(options, current)
     if current is None:
-        return _print(lambda: _document("link", settings) if options.json else f"{page if '://' in page else ''}?{to_query(settings)}")
+        return _print(lambda: _document("link", settings) if options.json else f"{page if '://' in page else ''}?{to_query(settings, pinned.settings)}")
     if written:
         return _print(lambda: _document("measure", (settings, written)) if options.json else written)
     if options.command == "measured":
@@ -229,6 +235,29 @@ def _required(text: str) -> tuple[str, int]:
     if not re.fullmatch("[0-9]{1,12}", number.strip()):
         raise SettingsError((FieldError("at_least", f"must be NAME=NUMBER with a whole number, such as sequence_length=4096; {came(text)}."),))
     return name.strip().replace("-", "_"), int(number)
+
+
+def _against(options: argparse.Namespace, current: Estimate, pinned: pins.Pinned) -> int:
+    """Other runs beside this one, as a table, and in the forms that were asked for."""
+    try:
+        runs = cli_pins.against(options.against or (), pinned.runs, _note)
+    except (SettingsError, NotExpressible) as problem:
+        print(f"vramplan: --against: {problem}", file=sys.stderr)
+        return BAD_INPUT
+    path = _given(options, "csv")
+    if path not in (None, "-") and (status := _write(path, lambda stream: print(pins_report.csv_text(runs, current), end="", file=stream))):
+        return status
+    if path == "-" or options.markdown:
+        status = _print(lambda: pins_report.csv_text(runs, current) if path == "-" else pins_report.markdown(runs, current), end="")
+    else:
+        status = _print(lambda: _document("pins", (runs, current)) if options.json else cli_pins.table(runs, current))
+    return status or (FITS if current.fits else DOES_NOT_FIT)
+
+
+def _unshown(options: argparse.Namespace, pinned: pins.Pinned) -> list[str]:
+    """That a link pins runs which this command does not show."""
+    shown = options.command == "link" or (options.command == "compare" and options.accountings is None)
+    return [] if shown or not pinned.runs else [f"the link pins {len(pinned.runs)} run{'s' if len(pinned.runs) > 1 else ''} besides; compare shows them."]
 
 
 def _timeline_text(options: argparse.Namespace, shown: Timeline, at: int | None, over: Timeline | None) -> str:
@@ -467,6 +496,9 @@ def _parser() -> argparse.ArgumentParser:
         if name == "lengths":
             command.add_argument("--column", metavar="NAME", help="the column or key that holds the lengths; left out, one that is named so, or the only one with whole numbers")
         if name == "compare":
+            command.add_argument("--against", metavar="URL", action="append", help="the run of another link, beside this one; may be given up to four times, the first is the baseline")
+            output.add_argument("--markdown", action="store_true", help="print the runs side by side as Markdown, with --against")
+            output.add_argument("--csv", metavar="FILE", help="write them as comma-separated values (- is standard output), with --against")
             command.add_argument("--accountings", metavar="LIST", help=f"compare accountings in place of methods: all, or a comma list of {', '.join(ACCOUNTINGS)}")
         output.add_argument("--json", action="store_true", help="print JSON instead of a table")
         groups = {section: command.add_argument_group(label) for section, label in SECTIONS.items()}

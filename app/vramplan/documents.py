@@ -29,6 +29,7 @@ from vramplan.measured_run import against
 from vramplan.measured_run.failure import Candidate, failure, same
 from vramplan.measured_run.reading import Reading
 from vramplan.measured_run.record import Record
+from vramplan.pins_document import PinsDocument
 from vramplan.placement import Placement
 from vramplan.questions import answered
 from vramplan.settings import Settings
@@ -846,6 +847,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "place": PlaceDocument,
     "compare": CompareDocument,
     "accountings": AccountingsDocument,
+    "pins": PinsDocument,
     "timeline": TimelineDocument,
     "sweep": SweepDocument,
     "lengths": LengthsDocument,

@@ -1,7 +1,7 @@
-"""The query string of a shared link: a defaults version, and what differs from those defaults."""
+"""The query string of a shared link: a defaults version, what differs from those defaults, and the runs that are pinned beside it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, urlencode
 
 from vramplan.catalogue import current_version, defaults, defaults_by_version
@@ -12,6 +12,16 @@ from vramplan.units import count_text
 
 VERSION_KEY = "v"
 """Key that holds the version of the defaults a link was made with."""
+
+PIN_KEY = "pin"
+"""Key of a pinned run, once for each of them. Its value is a query string of its own: one with a version, or one that begins with
+FROM_HERE and says how the pinned run differs from the run of the link."""
+
+FROM_HERE = "&"
+"""How the query string of a pinned run begins that says only what differs from the run of the link."""
+
+MAX_PINS = 4
+"""Runs that can be pinned."""
 
 MAX_NOTICES = 10
 """Notices shown for one link; a hostile link may earn thousands."""
@@ -25,10 +35,15 @@ MAX_QUERY = 2_000
 
 @dataclass(frozen=True)
 class Query:
-    """A query string, and the names of the settings that did not fit in it."""
+    """A query string, the names of the settings that did not fit in it, and how many of the pinned runs, the last ones, did not.
+
+    unpinned: the same without any pinned run.
+    """
 
     text: str
     left_out: tuple[str, ...]
+    unpinned: str
+    left_pins: int
 
 
 @dataclass(frozen=True)
@@ -36,17 +51,22 @@ class Link:
     """What a link says.
 
     texts: the text of every setting it gives. version: the defaults that stand for what it leaves out.
-    dropped: a sentence for everything in it that is not a setting.
+    dropped: a sentence for everything in it that is not a setting. pins: the query strings of pinned runs, as they came.
     """
 
     texts: dict[str, str]
     version: int
     dropped: tuple[str, ...]
+    pins: tuple[str, ...] = ()
 
     @property
     def notices(self) -> tuple[str, ...]:
         """A sentence for everything in the link that is not used."""
         return _at_most([*self.dropped, *unused_notices(self.texts, version=self.version)])
+
+    def with_pins(self, more: Sequence[str]) -> "Link":
+        """The same link with more pinned runs, as far as there is room for them."""
+        return replace(self, pins=(*self.pins, *more)[:MAX_PINS])
 
     @property
     def all_texts(self) -> dict[str, str]:
@@ -60,9 +80,9 @@ def unused_notices(texts: Mapping[str, str], *, version: int | None = None) -> l
     return [f"{name} is not used: it applies {BY_NAME[name].condition}." for name in unused]
 
 
-def to_query(settings: Settings) -> str:
-    """The shortest query string that gives these settings back, now and under later defaults."""
-    return _query(changed_texts(format_settings(settings)))
+def to_query(settings: Settings, pins: Sequence[Settings] = ()) -> str:
+    """The shortest query string that gives these settings and pinned runs back, now and under later defaults."""
+    return _with_pins(_query(changed_texts(format_settings(settings))), pins)
 
 
 def texts_to_query(texts: Mapping[str, str]) -> str:
@@ -73,8 +93,8 @@ def texts_to_query(texts: Mapping[str, str]) -> str:
     return fitted(texts).text
 
 
-def fitted(texts: Mapping[str, str]) -> Query:
-    """The query string of text as typed, no longer than MAX_QUERY: the longest texts are left out first."""
+def fitted(texts: Mapping[str, str], pins: Sequence[Settings] = ()) -> Query:
+    """The query string of text as typed and of pinned runs, no longer than MAX_QUERY: the longest texts are left out, then the last pins."""
     values = {name: texts.get(name, default).strip() for name, default in defaults().items()}
     left_out = check(values, values).unused
     kept = {name: text for name, text in changed_texts(values).items() if name not in left_out}
@@ -82,7 +102,40 @@ def fitted(texts: Mapping[str, str]) -> Query:
     while len(query := _query(kept)) > MAX_QUERY:
         too_long.append(max(kept, key=lambda name: len(kept[name])))
         del kept[too_long[-1]]
-    return Query(query, tuple(too_long))
+    kept_pins = tuple(pins)
+    while len(text := _with_pins(query, kept_pins)) > MAX_QUERY:
+        kept_pins = kept_pins[:-1]
+    return Query(text, tuple(too_long), query, len(pins) - len(kept_pins))
+
+
+def _with_pins(query: str, pins: Sequence[Settings]) -> str:
+    """The query string with pinned runs, each in the shorter of the two ways to say it."""
+    here = read_query(query).all_texts if pins else {}
+    return "&".join((query, *(_pin(pin, here) for pin in pins)))
+
+
+def _pin(pinned: Settings, here: Mapping[str, str]) -> str:
+    """A pinned run as a part of a link that gives the texts `here`."""
+    texts = format_settings(pinned)
+    whole = urlencode({PIN_KEY: to_query(pinned)})
+    other = urlencode({PIN_KEY: FROM_HERE + urlencode({name: text for name, text in texts.items() if here[name] != text})})
+    return min(whole, other, key=len)
+
+
+def read_pin(link: Link, pin: str) -> Link:
+    """A pinned run of a link as a link of its own. Never raises, like read_query.
+
+    One that says only what differs has the version and the texts of `link` besides; a version in it has no meaning.
+    """
+    if not pin.startswith(FROM_HERE):
+        found = read_query(f"?{pin}")
+        return Link(found.texts, found.version, _within_a_pin(found))
+    found = read_query(f"?{pin.removeprefix(FROM_HERE)}")
+    return Link(link.all_texts | found.texts, link.version, _within_a_pin(found))
+
+
+def _within_a_pin(found: Link) -> tuple[str, ...]:
+    return (*found.dropped, *(["A pinned run has no pinned runs of its own."] if found.pins else []))
 
 
 def changed_texts(texts: Mapping[str, str]) -> dict[str, str]:
@@ -107,8 +160,11 @@ def read_query(address: str) -> Link:
         notices.append(f"The link has more than {count_text(MAX_PAIRS)} parts; the last {len(unread)} were not read.")
     texts: dict[str, str] = {}
     unknown: dict[str, None] = {}
+    pins = [value for key, value in pairs if key == PIN_KEY]
+    if len(pins) > MAX_PINS:
+        notices.append(f"The link pins {count_text(len(pins))} runs; the first {MAX_PINS} are used.")
     for key, value in pairs:
-        if key == VERSION_KEY:
+        if key in (VERSION_KEY, PIN_KEY):
             continue
         if key not in BY_NAME:
             unknown.setdefault(key)
@@ -118,7 +174,7 @@ def read_query(address: str) -> Link:
         texts[key] = value
     if unknown:
         notices.append(_unknown_keys(list(unknown)))
-    return Link(texts, version, tuple(notices))
+    return Link(texts, version, tuple(notices), tuple(pins[:MAX_PINS]))
 
 
 def _unknown_keys(keys: list[str]) -> str:

@@ -19,6 +19,7 @@ from pyscript import panels
 from pyscript.tree import Child, Element, h, markup
 from pyscript.views.form import form, own_run_panel
 from pyscript.views.lengths import panel as lengths_panel
+from pyscript.views.pins import by_the_headline
 from pyscript.views.placement import panel as placement_panel
 
 SLOT = re.compile(r"<!--slot ([\w-]+)-->")
@@ -81,6 +82,7 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "others": panels.others(opening),
         "differences": panels.differences(opening),
         "lengths": lengths_panel(),
+        "pins-bar": by_the_headline(live=False),
         "own-run": own_run_panel(),
         "placement": placement_panel(),
         "verdicts": explain.verdicts(),
