@@ -88,12 +88,40 @@ EXPECTED = {
         "model": "qwen2.5-0.5b", "stack": "trl-1.15", "method": "full", "sequence_length": "1024", "micro_batch": "8", "gradient_accumulation_steps": "1", "checkpointing": "full",
     },
     "trl/sft-lora.sh": {
-        "stack": "trl-1.15", "method": "lora", "rank": "32", "adapter_targets": "q,v", "lora_dropout": "0.05", "sequence_length": "2048", "micro_batch": "1",
+        "model": "qwen2.5-0.5b", "stack": "trl-1.15", "method": "lora", "rank": "32", "adapter_targets": "q,v", "lora_dropout": "0.05", "sequence_length": "2048", "micro_batch": "1",
         "gradient_accumulation_steps": "8", "checkpointing": "full",
     },
     "trl/dpo-full.sh": {
-        "stack": "trl-1.15", "objective": "dpo", "method": "full", "sequence_length": "1024", "micro_batch": "2", "gradient_accumulation_steps": "8", "checkpointing": "full",
+        "model": "qwen2.5-0.5b", "stack": "trl-1.15", "objective": "dpo", "method": "full", "sequence_length": "1024", "micro_batch": "2", "gradient_accumulation_steps": "8", "checkpointing": "full",
     },
+    "swift/demo.sh": {
+        "model": "qwen2.5-7b", "stack": "swift-4.6", "method": "lora", "rank": "8", "adapter_targets": "all-linear", "lora_dropout": "0.05", "sequence_length": "2048", "micro_batch": "1",
+        "gradient_accumulation_steps": "16", "checkpointing": "full", "replicas": "1",
+    },
+    "swift/full-train.sh": {
+        "model": "qwen2.5-7b", "stack": "swift-4.6", "method": "full", "micro_batch": "1", "gradient_accumulation_steps": "16", "checkpointing": "full", "replicas": "1",
+    },
+    "swift/full-32b.sh": {
+        "model": "qwen2.5-32b", "stack": "swift-4.6", "method": "full", "sequence_length": "8192", "micro_batch": "1", "gradient_accumulation_steps": "2", "sharding": "zero3",
+        "sharded_over": "8", "loss": "fused-linear", "layer_kernels": "liger", "checkpointing": "full",
+    },
+    "swift/train_zero2.sh": {
+        "model": "qwen2.5-7b", "stack": "swift-4.6", "method": "lora", "rank": "8", "adapter_targets": "all-linear", "lora_dropout": "0.05", "micro_batch": "1",
+        "gradient_accumulation_steps": "8", "sharding": "zero2", "sharded_over": "2", "checkpointing": "full",
+    },
+    "swift/qlora-bnb.sh": {
+        "model": "qwen2.5-7b", "stack": "swift-4.6", "method": "qlora", "quantization": "nf4-double", "rank": "8", "adapter_targets": "all-linear", "lora_dropout": "0.05",
+        "sequence_length": "2048", "micro_batch": "1", "gradient_accumulation_steps": "16", "checkpointing": "full",
+    },
+    "swift/fsdp_qlora.sh": {
+        "model": "qwen2.5-7b", "stack": "swift-4.6", "method": "qlora", "quantization": "nf4-double", "rank": "8", "adapter_targets": "all-linear", "lora_dropout": "0.05",
+        "sequence_length": "2048", "micro_batch": "1", "gradient_accumulation_steps": "8", "checkpointing": "full", "checkpoint_kind": "non-reentrant", "sharding": "ddp", "replicas": "2",
+    },
+    "swift/dpo-lora.sh": {
+        "model": "qwen2.5-7b", "stack": "swift-4.6", "objective": "dpo", "method": "lora", "rank": "8", "adapter_targets": "all-linear", "lora_dropout": "0.05", "sequence_length": "2048",
+        "micro_batch": "1", "gradient_accumulation_steps": "16", "checkpointing": "full",
+    },
+    "swift/megatron-sft.sh": None,
     "torchtune/8B_lora_single_device.yaml": {
         "model": "llama-3.1-8b", "stack": "torchtune-0.6", "method": "lora", "rank": "8", "adapter_targets": "q,v,o,gate,up,down", "lora_dropout": "0", "micro_batch": "2",
         "gradient_accumulation_steps": "8", "optimizer": "adamw-fused", "optimizer_step": "after", "loss": "split", "checkpointing": "full",

@@ -25,6 +25,8 @@ ENDS = frozenset(";&|()\n<>")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 _OVERRIDE = re.compile(r"([A-Za-z_][\w.]*)=(.+)", re.DOTALL)
+_DIVISION = re.compile(r"\$\(\s*expr\s+([\w${}]+)\s*/\s*([\w${}]+)\s*\)|\$\(\(\s*([\w${}]+)\s*/\s*([\w${}]+)\s*\)\)")
+_DIVIDED = re.compile(r"\$\[(\d{1,6})/(\d{1,6})\]")
 _OFF = "no_"
 _FLAG = re.compile(r"--[A-Za-z]")
 
@@ -98,7 +100,8 @@ def _no_end(line: int) -> ImportProblem:
 
 
 def _split(text: str, first: int) -> list[list[Word]]:
-    """The commands of a logical line."""
+    """The commands of a logical line. A division of the shell is one word, as `$[16/$n]`."""
+    text = _DIVISION.sub(lambda match: f"$[{match[1] or match[3]}/{match[2] or match[4]}]", text)
     lexer = shlex.shlex(text, posix=True, punctuation_chars=";&|()")
     lexer.whitespace_split = True
     lexer.commenters = "#"
@@ -157,7 +160,10 @@ def _assigned(words: list[Word]) -> tuple[dict[str, Given], list[Word]]:
 
 
 def _filled(text: str, variables: dict[str, Given]) -> str:
-    return _VARIABLE.sub(lambda match: str(variables[match[1]].value) if match[1] in variables else match[0], text)[:MAX_TEXT] if "$" in text else text
+    if "$" not in text:
+        return text
+    put_in = _VARIABLE.sub(lambda match: str(variables[match[1]].value) if match[1] in variables else match[0], text)[:MAX_TEXT]
+    return _DIVIDED.sub(lambda match: str(int(match[1]) // int(match[2])) if int(match[2]) else match[0], put_in)
 
 
 MAX_TEXT = 10_000
@@ -209,6 +215,11 @@ def _structured(value: object) -> object:
     except (ValueError, RecursionError):
         return value
     return {str(key): Given(inner, 0) for key, inner in content.items() if not isinstance(inner, dict)} if isinstance(content, dict) else value
+
+
+def counts_processes(command: Command) -> bool:
+    """Whether a launcher or a variable says how many processes there are, and not how many GPUs are seen alone."""
+    return GPU_VARIABLES[0] in command.variables or any(name in command.launcher for name in (*GPU_FLAGS, *LAUNCHER_FLAGS))
 
 
 def gpus_of(command: Command) -> Given | None:

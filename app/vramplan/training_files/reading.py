@@ -50,11 +50,13 @@ class TrainingFile:
 class Reading:
     """The values of a file, and what has become of them so far."""
 
-    def __init__(self, tool: Tool, tree: Tree, *, gpus: Given | None = None, command: str = "", launcher: Tree | None = None):
+    def __init__(self, tool: Tool, tree: Tree, *, gpus: Given | None = None, command: str = "", launcher: Tree | None = None, processes: bool = True):
         self.tool = tool
         self.command = command
+        self.processes = processes
         self.texts: dict[str, str] = {}
         self.packed = False
+        self._closed = False
         self.keeps: tuple[str, ...] = ()
         self.model = ("", 0)
         self.uncounted = ""
@@ -225,6 +227,13 @@ class Reading:
         self._seen.add(key)
         self._ignored.append(Left(key, why, line=self.line(key)))
 
+    def ignore_the_rest(self, why: str) -> None:
+        """Tell of every key that no row tells of yet that it changes nothing, so that the tables are not asked."""
+        for key in self._tree:
+            if not self.told(key) and key != self.tool.model_key:
+                self.ignore(key, why)
+        self._closed = True
+
     def refuse(self, key: str, why: str) -> None:
         """Tell that the run as a whole cannot be counted."""
         self.uncounted = self.uncounted or why
@@ -244,6 +253,8 @@ class Reading:
 
     def by_the_tables(self) -> None:
         """Everything that the tool’s module has left, decided by its tables."""
+        if self._closed:
+            return
         if self.tool.model_key:
             self._seen.add(self.tool.model_key)
         for each in self.tool.decides:

@@ -35,9 +35,9 @@ def program_of(words: list[str]) -> tuple[str, int, int] | None:
             for at in range(len(names) - len(phrase) + 1) if present.issuperset(phrase) else ():
                 if tuple(names[at : at + len(phrase)]) == phrase:
                     return f"{name}: {' '.join(phrase)}", at, at + len(phrase)
-        for script in present.intersection(tool(name).scripts):
-            at = names.index(script)
-            if any(other.startswith("--") for other in words[at + 1 :]):
+        for script in tool(name).scripts:
+            at = next((at for at, word in enumerate(words) if word == script or word.endswith(f"/{script}")), None)
+            if at is not None and any(other.startswith("--") for other in words[at + 1 :]):
                 return f"{name}: {script}", at, at + 1
     return None
 

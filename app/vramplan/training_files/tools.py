@@ -6,7 +6,7 @@ from functools import cache, cached_property
 
 from vramplan.data import table
 
-TOOLS = ("axolotl", "trl", "torchtune", "deepspeed", "accelerate")
+TOOLS = ("axolotl", "swift", "trl", "torchtune", "deepspeed", "accelerate")
 """Tools whose files are read, the likelier first where a file could be of several."""
 
 BOUNDS = ("upper", "lower", "none")

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from vramplan.checks import quoted
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.text import unfenced
-from vramplan.training_files import accelerate_config, axolotl, deepspeed_config, torchtune, trl
-from vramplan.training_files.commands import gpus_of
+from vramplan.training_files import accelerate_config, axolotl, deepspeed_config, swift, torchtune, trl
+from vramplan.training_files.commands import counts_processes, gpus_of
 from vramplan.training_files.given import Tree
 from vramplan.training_files.json_text import read_json
 from vramplan.training_files.reading import Reading, TrainingFile
@@ -15,7 +15,7 @@ from vramplan.training_files.tools import TOOLS, tool
 from vramplan.units import count_text
 
 COMBINE: dict[str, Callable[[Reading], None]] = {
-    "axolotl": axolotl.combine, "trl": trl.combine, "torchtune": torchtune.combine, "deepspeed": deepspeed_config.combine, "accelerate": accelerate_config.combine,
+    "axolotl": axolotl.combine, "swift": swift.combine, "trl": trl.combine, "torchtune": torchtune.combine, "deepspeed": deepspeed_config.combine, "accelerate": accelerate_config.combine,
 }
 """What reads the keys of a tool that count together."""
 
@@ -84,7 +84,7 @@ def _command(command, name: str) -> TrainingFile:
         named = next((word.text for word in command.files), "")
         what = f"{quoted(named)}, which is not here" if named else "no flags"
         raise ImportProblem("names_a_file", f"The command in line {count_text(command.line)} has its settings in {what}.", "Bring that file.")
-    reading = Reading(tool(name or found), command.flags, gpus=gpus_of(command), command=program, launcher=command.launcher)
+    reading = Reading(tool(name or found), command.flags, gpus=gpus_of(command), command=program, launcher=command.launcher, processes=counts_processes(command))
     for word in command.files:
         reading.cannot(word.text, "the command reads this file too, which is not here", "none")
     if "config" in command.flags:
