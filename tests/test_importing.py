@@ -425,9 +425,9 @@ def mutated(draw):
     return text[:at] + draw(st.text(max_size=6)) + text[at + length :]
 
 
-@settings(max_examples=2_000, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10_000, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(mutated(), st.booleans())
-def test_thousands_of_damaged_files_raise_nothing_but_sentences(text, as_dense):
+def test_ten_thousand_damaged_files_raise_nothing_but_sentences(text, as_dense):
     try:
         found = import_text(text, {}, as_dense=as_dense)
     except ImportProblem as problem:
