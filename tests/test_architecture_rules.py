@@ -56,7 +56,7 @@ RUNGS = (
     {"importing.inventory"},
     {"importing.adapter", "importing.chosen", "importing.model", "importing.quantization"},
     {"training_files.given", "training_files.tools"},
-    {"training_files.commands", "training_files.json_text", "training_files.yaml_text"},
+    {"training_files.commands", "training_files.json_text", "training_files.python_text", "training_files.yaml_text"},
     {"training_files.reading", "training_files.recognise"},
     {"training_files.methods", "training_files.parallel"},
     {"training_files.axolotl", "training_files.deepspeed_config", "training_files.swift", "training_files.torchtune", "training_files.trl"},
@@ -73,19 +73,23 @@ RUNGS = (
     {"chart", "studio", "words"},
     {"timechart", "lengthchart", "mapchart"},
     {"report", "accounts", "brought", "evidence", "fetching", "own_run", "measure", "placement_report"},
-    {"beside", "chronicle", "lengths_report", "make_fit_report", "needs", "pins"},
+    {"beside", "chronicle", "exporting.draft", "exporting.yaml_lines", "lengths_report", "make_fit_report", "needs", "pins"},
     {"waterfall"},
+    {"exporting.heading", "exporting.markdown", "exporting.script", "exporting.spread"},
+    {"exporting.axolotl", "exporting.trl"},
+    {"exporting.export"},
+    {"exporting"},
     {"document", "pins_report"},
-    {"lengths_document", "pins_document"},
+    {"export_document", "lengths_document", "pins_document"},
     {"questions"},
     {"scene"},
     {"calculation", "documents", "share", "svg", "tables"},
-    {"blocks", "cli_lengths", "cli_pins", "png"},
+    {"blocks", "cli_export", "cli_lengths", "cli_pins", "png"},
     {"cli"},
     {"__init__", "__main__"},
 )
 BROWSER_ONLY = {"js", "pyodide", "pyodide_js", "micropip"}
-THIRD_PARTY = {**dict.fromkeys(("document", "documents", "lengths_document", "pins_document"), {"pydantic"}), "training_files.yaml_text": {"ruamel"}, "png": {"PIL"}, "accountings.step.arrays": {"numpy"}, "sweep": {"numpy"}}
+THIRD_PARTY = {**dict.fromkeys(("document", "documents", "export_document", "lengths_document", "pins_document"), {"pydantic"}), "training_files.yaml_text": {"ruamel"}, "png": {"PIL"}, "accountings.step.arrays": {"numpy"}, "sweep": {"numpy"}}
 
 
 def sources(folder):

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from vramplan import blocks, brought, chronicle, cli_lengths, cli_pins, measure, own_run, pins, pins_report, scene, tables
+from vramplan import blocks, brought, chronicle, cli_export, cli_lengths, cli_pins, measure, own_run, pins, pins_report, scene, tables
 from vramplan.accountings import ACCOUNTINGS, estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.checks import came
@@ -40,7 +40,7 @@ from vramplan.link import read_query, to_query, unused_notices
 from vramplan.placement_report import ACCOUNTING, placed
 from vramplan.png import png
 from vramplan.ranges import named_once
-from vramplan.settings import parse
+from vramplan.settings import Settings, parse
 from vramplan.svg import svg
 from vramplan.sweep import Sweep
 from vramplan.timeline import Timeline, timeline
@@ -65,6 +65,7 @@ COMMANDS = {
     "timeline": "memory over a training step, drawn: what is alive at every layer, forward and backward",
     "sweep": "every combination of settings with several values: ranges of numbers, lists of choices; as a table, CSV or JSON",
     "link": "the link that opens this run in the page (with --link, at the same address)",
+    "export": "this run as a training file of a tool, or as a summary in Markdown",
     "lengths": "a file of token lengths against the run: percentiles, what is cut, whether batches fit, padded and packed",
     "measured": "what was measured of a run, against its estimate: a paste, an out-of-memory message, a memory snapshot",
     "measure": "a script that measures this run on your GPU and prints one line for `measured`",
@@ -123,6 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
         if current and options.command == "measured":
             current = own_run.with_reading(current, reading)
         held = length_fit(samples.lengths, current) if samples else None
+        made = cli_export.made(current, _given(options, "to"), _address(options, settings)) if options.command == "export" else None
     except SettingsError as problem:
         return _wrong(problem)
     except NotExpressible as problem:
@@ -130,7 +132,10 @@ def main(arguments: list[str] | None = None) -> int:
         return BAD_INPUT
     for notice in (*notes, *unused_notices(texts, version=link.version)):
         _note(notice)
-    page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
+    if made:
+        if path := _given(options, "output"):
+            return _write(path, lambda stream: stream.write(made.text))
+        return _print(lambda: _document("export", made) if options.json else made.text, end="\n" if options.json else "")
     if options.command == "timeline":
         return _timeline(options, current)
     if options.command == "fit" and (options.make_it_fit or options.keep or options.at_least):
@@ -143,7 +148,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "compare" and options.accountings is not None:
         return _accountings(options, current)
     if current is None:
-        return _print(lambda: _document("link", settings) if options.json else f"{page if '://' in page else ''}?{to_query(settings, pinned.settings)}")
+        return _print(lambda: _document("link", settings) if options.json else _address(options, settings, pinned.settings))
     if written:
         return _print(lambda: _document("measure", (settings, written)) if options.json else written)
     if options.command == "measured":
@@ -154,6 +159,12 @@ def main(arguments: list[str] | None = None) -> int:
         return status or (FITS if current.fits else DOES_NOT_FIT)
     status = _print(lambda: _json(options.command, current) if options.json else _text(options.command, current))
     return status or (FITS if current.fits else DOES_NOT_FIT)
+
+
+def _address(options: argparse.Namespace, settings: Settings, pinned: Iterable[Settings] = ()) -> str:
+    """The link that opens a run, at the address of the link that was given."""
+    page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
+    return f"{page if '://' in page else ''}?{to_query(settings, pinned)}"
 
 
 def _place(options: argparse.Namespace, texts: dict[str, str], version: int, notes: Iterable[str]) -> int:
@@ -493,6 +504,9 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--make-it-fit", action="store_true", help="every smallest set of up to three changes with which the run fits, cheapest first")
             command.add_argument("--keep", metavar="NAMES", action="append", help="settings that must stay as they are, as a comma list; may be given again")
             command.add_argument("--at-least", metavar="NAME=NUMBER", action="append", help="what the run must have: sequence_length=4096 or effective_batch=16; may be given again")
+        if name == "export":
+            command.add_argument("--to", metavar="FORM", help=f"what to write: {', '.join(cli_export.FORMS)}")
+            command.add_argument("--output", metavar="FILE", help="write it to a file")
         if name == "lengths":
             command.add_argument("--column", metavar="NAME", help="the column or key that holds the lengths; left out, one that is named so, or the only one with whole numbers")
         if name == "compare":

@@ -12,6 +12,7 @@ from vramplan.claims import Held, held
 from vramplan.compare import compared, counted_by
 from vramplan.curve import Curve
 from vramplan.document import Bytes, Document, Setting, settings_values as _settings
+from vramplan.export_document import ExportDocument
 from vramplan.fit import Fit, Limit
 from vramplan.gpus import GpuCurve
 from vramplan.growth import Grown
@@ -855,5 +856,6 @@ DOCUMENTS: dict[str, type[Document]] = {
     "measure": MeasureDocument,
     "measured": MeasuredDocument,
     "import": ImportDocument,
+    "export": ExportDocument,
 }
 """Every document by the command that prints it."""

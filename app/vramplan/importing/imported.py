@@ -200,7 +200,7 @@ def _whole_run(
     preset, why = _preset_or_mirror(found.model)
     base = None if preset or not (base and base.texts) else base
     usual, model = defaults(), {"model": preset} if preset else {}
-    chosen = _settings(texts, model, version)
+    chosen = _settings(texts, model | {"sequence_length": "1"}, version)  # the chosen length may be more than this model takes
     assumed, unsupported = list(found.assumed), list(found.unsupported)
     read = found.read
     if preset:

@@ -92,17 +92,20 @@ def fsdp(reading: Reading, key: str, config: str, *, version: int) -> tuple[str,
     words = reading.words(key) if reading.has(key) and reading.text_or_list(key) else ()
     inner = reading.mapping(config)
     words = tuple(word.lower() for word in words or ())
-    if not words and not inner:
+    switched = reading.has(key) and not reading.text_or_list(key) and reading.flag(key)
+    if not words and not inner and not switched:
         return None
     number, version_key = _of_config(reading, config, inner, "version", reading.whole)
     strategy, strategy_key = _of_config(reading, config, inner, "sharding_strategy", reading.text)
     reshards, reshards_key = _of_config(reading, config, inner, "reshard_after_forward", reading.text)
     offloads, offloads_key = _of_config(reading, config, inner, "offload_params", reading.flag)
+    if not offloads_key:
+        offloads, offloads_key = _of_config(reading, config, inner, "cpu_offload", reading.flag)
     strategy = str(strategy or (reshards if str(reshards).lower() in STRATEGIES else "") or next((word for word in words if word in STRATEGIES), "full_shard")).lower()
     strategy = NUMBERED.get(strategy, strategy)
     kind = "ddp" if strategy == "no_shard" else f"fsdp{TWO if (number or version) == TWO else 1}"
     offload = "optimizer-and-parameters" if (offloads or "offload" in words) and kind != "ddp" else "none"
-    reading.take("sharding", kind, *([key] if words else []), *filter(None, (version_key, strategy_key)))
+    reading.take("sharding", kind, *([key] if words or switched else []), *filter(None, (version_key, strategy_key)))
     reading.take("offload", offload, *filter(None, (offloads_key,)))
     if strategy in BETWEEN:
         reading.cannot(strategy_key or key, f"{strategy} is counted as full_shard: {BETWEEN[strategy]}", "lower")

@@ -6,9 +6,10 @@ from vramplan.checks import quoted
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.text import unfenced
 from vramplan.training_files import accelerate_config, axolotl, deepspeed_config, swift, torchtune, trl
-from vramplan.training_files.commands import counts_processes, gpus_of
-from vramplan.training_files.given import Tree
+from vramplan.training_files.commands import counts_processes, gpus_in_comments, gpus_of
+from vramplan.training_files.given import Given, Tree
 from vramplan.training_files.json_text import read_json
+from vramplan.training_files.python_text import Script, is_python, read_script
 from vramplan.training_files.reading import Reading, TrainingFile
 from vramplan.training_files.recognise import command_of, is_command, is_yaml, tool_of
 from vramplan.training_files.tools import TOOLS, tool
@@ -21,14 +22,14 @@ COMBINE: dict[str, Callable[[Reading], None]] = {
 
 
 def is_training_text(text: str) -> bool:
-    """Whether a text that is no JSON object looks like a training file: YAML, or a command that trains."""
-    return not text.lstrip("\ufeff \t\r\n").startswith(("{", "[", "<")) and (is_yaml(text) or is_command(text))
+    """Whether a text that is no JSON object looks like a training file: YAML, a Python script, or a command that trains."""
+    return not text.lstrip("\ufeff \t\r\n").startswith(("{", "[", "<")) and (is_yaml(text) or is_python(text) or is_command(text))
 
 
 def needs_yaml(text: str) -> bool:
     """Whether a text is read as YAML, which takes a part that the page loads when it is first needed."""
     bare, _ = unfenced(text.lstrip("\ufeff").strip())
-    return is_training_text(bare) and is_yaml(bare)
+    return is_training_text(bare) and is_yaml(bare) and not is_python(bare)
 
 
 def read_training(text: str, name: str = "") -> TrainingFile:
@@ -42,6 +43,8 @@ def read_training(text: str, name: str = "") -> TrainingFile:
     if bare.startswith("{"):
         tree, repaired = read_json(text)
         command = None
+    elif is_python(bare):
+        return _script(read_script(bare), bare)
     elif is_command(text) and not is_yaml(text):
         command = command_of(text)
         if command is None:
@@ -49,7 +52,7 @@ def read_training(text: str, name: str = "") -> TrainingFile:
         return _command(command, name)
     else:
         tree = _yaml(text)
-    return _read(tree, name, repaired)
+    return _read(tree, name, repaired, gpus_in_comments(bare) if not bare.startswith("{") else None)
 
 
 def _whole_characters(text: str) -> bool:
@@ -70,12 +73,19 @@ def _yaml(text: str) -> Tree:
     return given.value
 
 
-def _read(tree: Tree, name: str, repaired: tuple[str, ...]) -> TrainingFile:
+def _read(tree: Tree, name: str, repaired: tuple[str, ...], gpus: Given | None) -> TrainingFile:
     found, second = (name, "") if name else tool_of(tree)
     notes = repaired
     if second:
         notes += (f"it could be of {tool(second).label} too; it is read as one of {tool(found).label} (--as {second} reads it otherwise)",)
-    return _finished(Reading(tool(found), tree), notes)
+    return _finished(Reading(tool(found), tree, gpus=gpus), notes)
+
+
+def _script(script: Script, text: str) -> TrainingFile:
+    reading = Reading(tool("trl"), script.keys, gpus=gpus_in_comments(text), command=script.trainer)
+    for key, line in script.left.items():
+        reading.leave_open(key, line)
+    return _finished(reading, tuple(script.noted))
 
 
 def _command(command, name: str) -> TrainingFile:

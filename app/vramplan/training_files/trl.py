@@ -49,7 +49,7 @@ def combine(reading: Reading) -> None:
 
 
 def _objective(reading: Reading) -> None:
-    word = reading.command.split()[-1].removesuffix(".py").removeprefix("run_") if reading.command else ""
+    word = reading.command.split()[-1].removesuffix(".py").removeprefix("run_").removesuffix("Trainer").lower() if reading.command else ""
     if word == OF_ORPO or reading.has("orpo_alpha"):
         reading.refuse("orpo_alpha", "ORPO is trained with a loss whose memory is not counted")
     elif word in OBJECTIVES:
