@@ -27,11 +27,13 @@ from pyscript.bring import Bring
 from pyscript.controls import Controls
 from pyscript.dom import Region
 from pyscript.events import Later, listen, start as start_task
+from pyscript.exports import Exports
 from pyscript.lengths import LengthsSide
 from pyscript.own_run import OwnRun
 from pyscript.pins import PinsSide
 from pyscript.placement import PlacementSide
 from pyscript.results import ResultsSide
+from pyscript.views import exports as exports_view
 from pyscript.views import problems as problems_view
 from pyscript.views import share as share_view
 from pyscript.views.form import is_shown
@@ -59,6 +61,7 @@ class Page:
         self._results = ResultsSide()
         self._notices = Region("notices")
         self._share = Region("share-content")
+        self._exports = Exports()
         self._dialog = document.getElementById("share")
         self._settings: Settings | None = None
         self._estimate: Estimate | None = None
@@ -92,6 +95,7 @@ class Page:
         listen(form, "change", lambda event: self._commit())
         listen(form, "submit", lambda event: event.preventDefault())
         listen(document, "click", self._on_click)
+        listen(self._dialog, "change", self._on_form)
         listen(document.getElementById("curve"), "input", self._on_slider)
         for name in ("pointermove", "pointerdown"):
             listen(document.getElementById("curve"), name, self._on_point)
@@ -241,11 +245,14 @@ class Page:
             self._clear()
             address = self._address.full(self._query)
             self._share.paint(share_view.dialog(self._settings, address, counted=self._estimate is not None, left_out=report.labels_text(self._left_out)))
+            self._exports.show(self._estimate, address)
             self._dialog.showModal()
         elif action == "close-share":
             self._dialog.close()
         elif action == "save-json":
             start_task(self._save_document("estimate.json", self._estimate))
+        elif action == "save-export":
+            self._save(self._exports.made.text, self._exports.made.file, "text/plain;charset=utf-8")
         elif action == "save-settings":
             self._save(share.settings_file(self._texts), "vramplan-settings.json")
         elif action == "lay-over":
@@ -284,6 +291,11 @@ class Page:
         elif action == "dismiss-notices":
             self._notices.hide()
             document.getElementById("answer").focus()
+
+    def _on_form(self, event) -> None:
+        """Another form of the run was chosen in the Share dialog."""
+        if event.target.id == exports_view.CHOICE:
+            self._exports.choose(event.target.value, self._estimate, self._address.full(self._query))
 
     def _copy(self, text: str, what: str, note: str = "") -> None:
         copying = clipboard.copy(text)

@@ -31,7 +31,7 @@ EXTRAS = {"pydantic": "pydantic", "ruamel-yaml": "ruamel.yaml"}
 """Packages that the page loads when they are first needed, and the modules they are imported as."""
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
-NOT_AT_START = ("cli.py", "__main__.py", "documents.py", "fetching.py", "png.py", "yaml_text.py")
+NOT_AT_START = ("cli.py", "__main__.py", "documents.py", "export_document.py", "fetching.py", "png.py", "yaml_text.py")
 """Modules whose imports do not count for the start: the terminal's, and those that need the extras."""
 
 
