@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -161,7 +161,7 @@ def main(arguments: list[str] | None = None) -> int:
     return status or (FITS if current.fits else DOES_NOT_FIT)
 
 
-def _address(options: argparse.Namespace, settings: Settings, pinned: Iterable[Settings] = ()) -> str:
+def _address(options: argparse.Namespace, settings: Settings, pinned: Sequence[Settings] = ()) -> str:
     """The link that opens a run, at the address of the link that was given."""
     page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
     return f"{page if '://' in page else ''}?{to_query(settings, pinned)}"
