@@ -1,17 +1,21 @@
 """Which part of the page shows what: every panel's tree, from one estimate. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vramplan import accounts, beside, chart, chronicle, fitmap, gpus, mapchart, needs, report, scene, studio, timechart, words
+from vramplan import accounts, beside, chart, chronicle, fitmap, frontchart, gpus, make_fit_report, mapchart, needs, report, scene, studio, timechart, words
 from vramplan.chart import WIDE, Chart, Frame
 from vramplan.compare import compare, counted_or_why
 from vramplan.curve import batch_curve, curve
 from vramplan.errors import FieldError, NotExpressible
 from vramplan.fit import Fit, fit, largest_micro_batch
+from vramplan.front import Point, front as front_of
 from vramplan.gpus import GpuCurve
+from vramplan.growth import Grown, growth
 from vramplan.kinds import with_sharding
 from vramplan.ledger import Estimate
 from vramplan.link import to_query
+from vramplan.make_fit import MadeToFit, Offer, make_fit as search
 from vramplan.questions import answered
 from vramplan.settings import Settings
 from vramplan.svg import svg
@@ -26,6 +30,7 @@ from pyscript.views import fits as fits_view
 from pyscript.views import gpus as gpus_view
 from pyscript.views import hardware as hardware_view
 from pyscript.views import headline as headline_view
+from pyscript.views import make_fit as make_fit_view
 from pyscript.views import moments as moments_view
 from pyscript.views import problems as problems_view
 from pyscript.views import studio as studio_view
@@ -273,6 +278,27 @@ def fit_map(drawn: mapchart.MapChart, settings: Settings, at: tuple[int, int], *
 def fit_map_table(drawn: mapchart.MapChart) -> Element:
     """The longest sequence that fits with every micro-batch."""
     return fitmap_view.longest_table(report.map_rows(drawn.made))
+
+
+def make_fit(made: MadeToFit | None, offers: Iterable[Offer], grown: Iterable[Grown]) -> Element:
+    """What makes the run fit, or how far it can grow, as far as it was found."""
+    return make_fit_view.result(make_fit_report.told(made, offers, grown))
+
+
+def opening_make_fit(estimate: Estimate) -> Element:
+    """The same, at once."""
+    made = search(estimate.settings)
+    return make_fit(made, made.offers, growth(estimate.settings) if made.run.fits else ())
+
+
+def front(estimate: Estimate, points: tuple[Point, ...], frame: Frame = WIDE) -> Element:
+    """What peak buys which effective batch and length."""
+    return make_fit_view.front(frontchart.layout(estimate, points, frame=frame), make_fit_report.front_table(points), report.line_label(estimate))
+
+
+def opening_front(estimate: Estimate) -> Element:
+    """The same, at once."""
+    return front(estimate, front_of(estimate.settings, [each.offer for each in growth(estimate.settings)]))
 
 
 def gpu_curve(estimate: Estimate) -> GpuCurve | None:

@@ -13,6 +13,7 @@ from pyscript import panels
 from pyscript.dom import Region
 from pyscript.events import Later, listen
 from pyscript.fitmap import FitMapSide
+from pyscript.make_fit import MakeFitSide
 from pyscript.seldom import Seldom
 from pyscript.timeline import TimelineSide
 from pyscript.tree import Element
@@ -42,7 +43,7 @@ class ResultsSide:
     """Shows an estimate: the answer at once, everything around it as soon as the answer is on the screen."""
 
     def __init__(self):
-        self.timeline, self._map = TimelineSide(), FitMapSide()
+        self.timeline, self._map, self._make_fit = TimelineSide(), FitMapSide(), MakeFitSide(PHONE)
         self._seldom = [Seldom(name, make) for name, make in panels.SELDOM.items()]
         self._regions = {name: Region(name) for name in REGIONS}
         self._optional = {name: document.getElementById(f"{name}-part") for name in OPTIONAL}
@@ -98,7 +99,7 @@ class ResultsSide:
 
     def _forget(self) -> None:
         """What is worked out where it is seen has nothing to show yet."""
-        for part in (self.timeline, self._map, *self._seldom):
+        for part in (self.timeline, self._map, self._make_fit, *self._seldom):
             part.forget()
 
     def paint_panels(self) -> None:
@@ -127,6 +128,7 @@ class ResultsSide:
         if len(estimate.moments) > 1:
             self.timeline.show(estimate, narrow=self._phone.matches)
         self._map.show(estimate, narrow=self._phone.matches)
+        self._make_fit.show(estimate)
 
     def _paint_gpus(self, estimate: Estimate) -> None:
         """Paint the peak against the number of GPUs and its table, or hide both."""

@@ -19,6 +19,8 @@ from vramplan import SettingsError, estimate, levers as levers_module, make_fit,
 from vramplan.accountings import peak_bytes
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
+from vramplan.front import front
+from vramplan.growth import growth
 from vramplan.levers import applied, levers
 from vramplan.link import read_query
 from vramplan.make_fit import MOST_CHANGES
@@ -233,3 +235,32 @@ def test_the_command_prints_the_same_offers():
 def test_the_command_says_what_cannot_be_asked_for(flags, says):
     done = command("fit", "--make-it-fit", *flags)
     assert done.returncode == 2 and says in done.err and len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("typed", [OPENING, TIGHT, {**OPENINGS["planning"], "gpu": "80"}])
+def test_no_run_of_the_front_beats_another_and_each_fits(typed):
+    made = make_fit(parse(typed))
+    offers = made.offers or [each.offer for each in growth(made.run.settings)]
+    points = front(made.run.settings, offers)
+    assert len(points) > 1
+    for point in points:
+        again = estimate(point.settings)
+        assert again.fits and again.peak_bytes == point.peak_bytes
+        assert point.settings.gradient_accumulation_steps <= made.run.settings.gradient_accumulation_steps
+    for one, other in product(points, repeat=2):
+        assert one is other or any(a < b for a, b in zip(one.wants, other.wants, strict=True))
+    told = make_fit_report.front_table(points)
+    assert sum(cell is not None for _, cells in told.rows for cell in cells) == len(points)
+
+
+@pytest.mark.parametrize("typed", [OPENING, {**OPENINGS["planning"], "gpu": "80"}])
+def test_every_larger_run_fits_and_takes_what_it_says(typed):
+    run = parse(typed)
+    found = growth(run)
+    assert {each.name for each in found} == {"sequence_length", "micro_batch"}
+    for each in found:
+        assert getattr(each.offer.settings, each.name) == each.value > getattr(run, each.name)
+        assert estimate(each.offer.settings).fits
+        other = "micro_batch" if each.name == "sequence_length" else "sequence_length"
+        assert getattr(each.offer.settings, other) == getattr(run, other)
+        assert each.offer.steps == () or each.offer == make_fit(run.varied(**{each.name: each.value}), keep=["sequence_length", "micro_batch"]).offers[0]

@@ -26,6 +26,7 @@ from vramplan.fields import FIELDS, SECTIONS
 from vramplan.kinds import INFERENCE, Choice, ExactDecimal, Field, Layers, Measured, Targets
 from vramplan.limits import range_text
 from vramplan.fit import fit, longest_sequence
+from vramplan.front import front
 from vramplan.gpus import gpu_curves
 from vramplan.growth import growth
 from vramplan.importing.foreign import MODEL, SETTINGS
@@ -236,7 +237,8 @@ def _make_it_fit(options: argparse.Namespace, current: Estimate) -> int:
         print(f"vramplan: --{_flag(problem.field)}: {problem.message}", file=sys.stderr)
         return BAD_INPUT
     larger = growth(made.run.settings, made.wanted) if made.run.fits else ()
-    status = _print(lambda: _document("make-it-fit", (made, larger)) if options.json else tables.make_fit_table(made, larger))
+    points = front(made.run.settings, made.offers or [each.offer for each in larger], made.wanted)
+    status = _print(lambda: _document("make-it-fit", (made, larger, points)) if options.json else tables.make_fit_table(made, larger, points))
     return status or (FITS if made.run.fits else DOES_NOT_FIT)
 
 

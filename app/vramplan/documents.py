@@ -15,6 +15,7 @@ from vramplan.document import Bytes, Document, Setting, settings_values as _sett
 from vramplan.export_document import ExportDocument
 from vramplan.fit import Fit, Limit
 from vramplan.gpus import GpuCurve
+from vramplan.front import Point
 from vramplan.growth import Grown
 from vramplan.hardware import Needed, grid
 from vramplan.importing.imported import Imported
@@ -250,6 +251,23 @@ class LargerDocument(Document):
     offer: OfferDocument
 
 
+class FrontDocument(Document):
+    """A run that no other beats in peak, effective batch and sequence length together."""
+
+    effective_batch: int
+    sequence_length: int
+    peak_bytes: Bytes
+    changes: list[dict[str, Setting]] = Field(description="Besides those of the batch")
+    query: str
+
+    @classmethod
+    def of(cls, point: Point) -> Self:
+        """The document of a run."""
+        batch, length, _ = point.wants
+        changes = [step.change for step in point.steps]
+        return cls(effective_batch=batch, sequence_length=length, peak_bytes=point.peak_bytes, changes=changes, query=to_query(point.settings))
+
+
 class MadeToFitDocument(Document):
     """Every smallest set of up to three changes that makes a run fit, cheapest first; where none does, what else would."""
 
@@ -261,14 +279,15 @@ class MadeToFitDocument(Document):
     offers: list[OfferDocument]
     otherwise: list[TurnDocument]
     larger: list[LargerDocument] = Field(description="Where the run fits: larger ones, each with the cheapest changes that make room for it")
+    front: list[FrontDocument] = Field(description="Peak against effective batch and sequence length, as the run is and with the cheapest sets of changes")
     refused: dict[str, str] = Field(description="Settings whose changes cannot be counted for this run, and why")
     sets: int = Field(description="Sets of changes that there are")
     counted: int = Field(description="Of how many the peak was worked out; the others were ruled out")
 
     @classmethod
-    def of(cls, answer: tuple[MadeToFit, tuple[Grown, ...]]) -> Self:
-        """The document of the answer, and of what larger runs take."""
-        made, grown = answer
+    def of(cls, answer: tuple[MadeToFit, tuple[Grown, ...], tuple[Point, ...]]) -> Self:
+        """The document of the answer, of what larger runs take, and of the front."""
+        made, grown, points = answer
         return cls(
             settings=_settings(made.run.settings),
             kept=sorted(made.wanted.keep),
@@ -278,6 +297,7 @@ class MadeToFitDocument(Document):
             offers=[OfferDocument.of(offer) for offer in made.offers],
             otherwise=[TurnDocument(label=row.label, text=row.text, query=row.query) for row in turn_rows(made)],
             larger=[LargerDocument(setting=each.name, value=each.value, offer=OfferDocument.of(each.offer)) for each in grown],
+            front=[FrontDocument.of(point) for point in points],
             refused=made.refused,
             sets=made.sets,
             counted=made.counted,

@@ -66,9 +66,15 @@ def levers(settings: Settings, keep: Iterable[str] = ()) -> tuple[Lever, ...]:
     found = []
     for entry in _declared():
         lever = Lever(entry["setting"], _steps(settings, entry), None if entry["smaller"] == ALL else frozenset(entry["smaller"]))
-        if lever.steps and locked.isdisjoint(lever.names):
+        if lever.steps and locked.isdisjoint(lever.names) and _may_apply(settings, lever.name):
             found.append(lever)
     return tuple(found)
+
+
+def _may_apply(settings: Settings, name: str) -> bool:
+    """Whether a setting applies to the run, or would with adapters or with states divided over the GPUs that there are."""
+    sharding = "zero3" if settings.gpus > 1 else settings.sharding
+    return any(BY_NAME[name].applies(settings.varied(method=method, sharding=sharding).__dict__) for method in (settings.method, *ADAPTERS))
 
 
 def applied(settings: Settings, steps: Iterable[Step]) -> Settings | None:

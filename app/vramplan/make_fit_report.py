@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from vramplan import words
 from vramplan.fields import BY_NAME
+from vramplan.front import Point
 from vramplan.growth import Grown
 from vramplan.levers import BATCH, Step
 from vramplan.link import to_query
@@ -102,9 +103,8 @@ def sentence(made: MadeToFit) -> str:
         return "The run fits as it is."
     if not made.offers:
         return f"No set of up to {MOST_CHANGES} changes makes the run fit{_kept(made)}."
-    smallest = min(len(offer.steps) for offer in made.offers)
     count = counted(len(made.offers), "set")
-    return f"{count} of changes {'makes' if len(made.offers) == 1 else 'make'} the run fit{_kept(made)}, from {counted(smallest, 'change')} on; in none can a change be left out or be milder."
+    return f"{count} of changes {'makes' if len(made.offers) == 1 else 'make'} the run fit{_kept(made)}. In none can a change be left out or be milder."
 
 
 def _kept(made: MadeToFit) -> str:
@@ -147,6 +147,41 @@ def grown_rows(found: Iterable[Grown]) -> tuple[GrownRow, ...]:
     """Every larger run."""
     return tuple(GrownRow(BY_NAME[each.name].label, count_text(each.value), offer_row(each.offer)) for each in found)
 
+
+@dataclass(frozen=True)
+class FrontCell:
+    """One run of the front: its peak, the changes that it takes, and the link that opens it; nothing where none fits, or another is better."""
+
+    peak: str
+    changes: str
+    query: str
+
+
+@dataclass(frozen=True)
+class Front:
+    """Peaks by effective batch, a row each, and sequence length, a column each."""
+
+    lengths: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[FrontCell | None, ...]], ...]
+
+
+def front_table(points: Iterable[Point]) -> Front:
+    """The front, laid out."""
+    by_place = {point.wants[:-1]: point for point in points}
+    batches, lengths = (sorted({place[axis] for place in by_place}) for axis in (0, 1))
+    rows = tuple((count_text(batch), tuple(_front_cell(by_place.get((batch, length))) for length in lengths)) for batch in batches)
+    return Front(tuple(map(count_text, lengths)), rows)
+
+
+def _front_cell(point: Point | None) -> FrontCell | None:
+    return point and FrontCell(gib_text(point.peak_bytes), "; ".join(map(step_text, point.steps)) or UNCHANGED, to_query(point.settings))
+
+
+FRONT_SENTENCE = (
+    "Least peak in GiB that fits, by effective batch and sequence length, as the run is and with the cheapest sets of changes; runs that another beats in all"
+    " three are left out. Gradient accumulation is held."
+)
+"""What the front shows."""
 
 UNCHANGED = "as it is"
 """A run that needs no change."""

@@ -9,6 +9,7 @@ from vramplan.evidence import Evidence, evidence, group_rows, summary, worst_row
 from vramplan.fields import BY_NAME
 from vramplan.fit import Fit
 from vramplan.gpus import GpuCurve
+from vramplan.front import Point
 from vramplan.growth import Grown
 from vramplan.importing.imported import Imported
 from vramplan.kinds import ExactDecimal, WholeNumber
@@ -177,8 +178,17 @@ def fit_table(estimate: Estimate, found: Fit) -> str:
     )
 
 
-def make_fit_table(made: MadeToFit, grown: Iterable[Grown] = ()) -> str:
-    """Headline of the run as required, every set of changes that makes it fit, where to turn if none does, and what larger runs take."""
+def _front_table(points: tuple[Point, ...]) -> str:
+    """The front as a table; empty where nothing fits."""
+    if not points:
+        return ""
+    told = make_fit_report.front_table(points)
+    rows = [("Effective batch", *(f"{length} tokens" for length in told.lengths)), *((batch, *(cell.peak if cell else "" for cell in cells)) for batch, cells in told.rows)]
+    return f"{columns(rows, left=())}\n  {make_fit_report.FRONT_SENTENCE}"
+
+
+def make_fit_table(made: MadeToFit, grown: Iterable[Grown] = (), points: tuple[Point, ...] = ()) -> str:
+    """Headline of the run as required, every set of changes that makes it fit, where to turn if none does, what larger runs take, and the front."""
     larger = [
         (row.label, row.value, make_fit_report.changes_text(row.offer), row.offer.peak, "; ".join(row.offer.costs)) for row in make_fit_report.grown_rows(grown)
     ]
@@ -191,6 +201,7 @@ def make_fit_table(made: MadeToFit, grown: Iterable[Grown] = ()) -> str:
         columns(rows, left=(0, 3, 4)) if made.offers else "",
         columns(turns, left=(0, 1)) if turns else "",
         columns([("Larger", "", "Changes", "Peak GiB", "At the cost of"), *larger], left=(0, 2, 4)) if larger else "",
+        _front_table(points),
         "\n".join(line for line in (make_fit_report.proof(made), make_fit_report.refused_text(made)) if line),
     )
     return "\n\n".join(part for part in parts if part)

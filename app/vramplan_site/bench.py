@@ -30,6 +30,9 @@ def main() -> int:
     print("Calculation, native Python   milliseconds")
     for name, seconds in calculation_times().items():
         print(f"  {name:<27}{seconds * 1000:>12.3f}")
+    print(f"\nMake it fit, native Python (median of {ROUNDS})   milliseconds")
+    for name, seconds in make_fit_times().items():
+        print(f"  {name:<27}{seconds * 1000:>12.0f}")
     print(f"\nSweep over micro-batch and length (one core, median of {ROUNDS})   estimates per second")
     for name, rate in sweep_rates().items():
         print(f"  {name:<27}{rate:>50,.0f}")
@@ -40,6 +43,33 @@ def main() -> int:
     print(f"\nPage live (new browser, median of {ROUNDS})   milliseconds   ratio")
     print(f"  bare Pyodide{bare:>37.0f}{1:>8.2f}\n  VRAM Plan{ours:>40.0f}{ours / bare:>8.2f}")
     return 0
+
+
+TIGHT_RUNS = {
+    "Llama 3.1 8B, full, 24 GiB": {"method": "full", "gpu": "24"},
+    "Llama 3.1 70B, QLoRA, 24": {"model": "llama-3.1-70b", "gpu": "24"},
+    "Qwen3 30B-A3B, LoRA, 48": {"model": "qwen3-30b-a3b", "method": "lora", "gpu": "48"},
+    "Llama 3.1 8B, LoRA, 16": {"method": "lora", "gpu": "16", "sequence_length": 4096},
+}
+"""Runs that do not fit, by what is special about them: where little has to be counted, and where much."""
+
+
+def make_fit_times() -> dict[str, float]:
+    """Median seconds of a whole search for the changes that make a run fit, with nothing remembered."""
+    from vramplan import Settings, make_fit
+    from vramplan.accountings.step import moments, surfaces
+
+    times = {}
+    for name, changes in TIGHT_RUNS.items():
+        found = []
+        for _ in range(ROUNDS):
+            moments.forget()
+            surfaces.forget()
+            begun = time.perf_counter()
+            make_fit(Settings(**changes))
+            found.append(time.perf_counter() - begun)
+        times[name] = statistics.median(found)
+    return times
 
 
 def calculation_times() -> dict[str, float]:

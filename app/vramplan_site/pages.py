@@ -12,6 +12,7 @@ from vramplan.calculation import EXPLAINED
 from vramplan.compare import counted_by
 from vramplan.documents import DOCUMENTS, ProblemDocument
 from vramplan.fields import applying
+from vramplan.levers import lockable
 from vramplan.settings import Settings
 from vramplan_site import explain
 from vramplan_site.toolchain import ROOT
@@ -19,6 +20,7 @@ from pyscript import panels
 from pyscript.tree import Child, Element, h, markup
 from pyscript.views.form import form, own_run_panel
 from pyscript.views.lengths import panel as lengths_panel
+from pyscript.views.make_fit import asked as make_fit_asked
 from pyscript.views.pins import by_the_headline
 from pyscript.views.placement import panel as placement_panel
 
@@ -68,6 +70,9 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "lay-over": panels.lay_over(film, live=False),
         "alive": panels.alive(film, film.shown.peak_index),
         "timeline-remarks": panels.timeline_remarks(film),
+        "make-fit-asked": make_fit_asked(lockable()),
+        "make-fit": panels.opening_make_fit(opening),
+        "front": panels.opening_front(opening),
         "maxima": panels.maxima(shown),
         "alternatives": panels.alternatives(shown),
         "methods": panels.methods(opening),

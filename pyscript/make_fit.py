@@ -1,0 +1,165 @@
+"""What makes a run fit, in the page: searched in short slices while somebody looks; what must stay is asked here, and is not in the link."""
+
+import re
+
+from js import document, performance, window
+
+from vramplan.chart import NARROW, WIDE
+from vramplan.checks import came
+from vramplan.errors import FieldError, NotExpressible, SettingsError
+from vramplan.front import front_in_steps
+from vramplan.growth import Grown, growth_in_steps
+from vramplan.ledger import Estimate
+from vramplan.levers import levers
+from vramplan.make_fit import EFFECTIVE_BATCH, LENGTH, MadeToFit, Offer, make_fit_in_steps, wanted
+from pyscript import panels
+from pyscript.dom import Region
+from pyscript.events import Later, WhenSeen, listen
+from pyscript.views import make_fit as view
+
+AFTER = 100
+"""Milliseconds without a change before the search begins: the answer and the panels come first."""
+
+SLICE, BETWEEN = 12, 0
+"""Milliseconds that are worked at a time, and that are left free between two such times for whatever else waits."""
+
+DIGITS = re.compile("[0-9]{1,12}")
+"""A whole number as somebody types it."""
+
+DONE = "make-fit"
+"""The name under which the browser keeps how long a search took, its pauses included; the front comes after it."""
+
+
+class MakeFitSide:
+    """Shows the sets of changes with which a run fits, or how far one that fits can grow. phone: screens with a narrow drawing."""
+
+    def __init__(self, phone: str):
+        self._part, self._others = document.getElementById("make-fit-part"), document.getElementById("fits-part")
+        self._region = Region(view.RESULT)
+        self._front, self._front_part = Region("front"), document.getElementById("front-part")
+        self._phone = window.matchMedia(phone)
+        self._locks = list(document.querySelectorAll(f"#{view.LOCKS} input"))
+        self._boxes = {name: document.getElementById(box) for name, box in ((LENGTH, view.LENGTH), (EFFECTIVE_BATCH, view.BATCH))}
+        self._problem = document.getElementById(view.PROBLEM)
+        self._estimate: Estimate | None = None
+        self._work_later = Later(self._work, BETWEEN)
+        self._seen = WhenSeen("make-fit-part", self._begin, AFTER)
+        for control in (*self._locks, *self._boxes.values()):
+            listen(control, "change", lambda event: self._renew())
+
+    def show(self, estimate: Estimate) -> None:
+        """Show this run once nothing else has changed for a moment; first of all parts where it does not fit."""
+        self.forget()
+        self._estimate = estimate
+        self._offer_locks(estimate)
+        self._put_first(not estimate.fits)
+        self._region_busy(True)
+        self._seen.call()
+
+    def forget(self) -> None:
+        """There is no run to show."""
+        self._seen.cancel()
+        self._work_later.cancel()
+
+    def _offer_locks(self, estimate: Estimate) -> None:
+        """Show the locks of what can be changed in this run; one that is set stays."""
+        names = {lever.name for lever in levers(estimate.settings)}
+        for lock in self._locks:
+            lock.closest("li").hidden = lock.value not in names and not lock.checked
+
+    def _put_first(self, first: bool) -> None:
+        """Move the part before all others, or back to where it was; not while somebody is in it."""
+        parts = self._others.parentElement
+        before = parts.firstElementChild if first else self._others
+        here = self._part.isSameNode(before) or (not first and self._part.nextElementSibling.isSameNode(before))
+        if not here and not self._part.contains(document.activeElement):
+            parts.insertBefore(self._part, before)
+
+    def _renew(self) -> None:
+        if self._estimate:
+            self._begin()
+
+    def _begin(self) -> None:
+        """Begin the search with what is asked for."""
+        self._seen.cancel()
+        self._offers: list[Offer] = []
+        self._grown: list[Grown] = []
+        self._made: MadeToFit | None = None
+        try:
+            asked = self._asked()
+        except SettingsError as problem:
+            self._say(problem.errors[0].message)
+            return
+        self._say("")
+        self._begun = performance.now()
+        self._region_busy(True)
+        self._making = self._everything(asked)
+        self._work()
+
+    def _asked(self):
+        """What must stay, and what the run must have. Raises SettingsError."""
+        texts = {name: box.value.strip() for name, box in self._boxes.items()}
+        for name, text in texts.items():
+            if text and not DIGITS.fullmatch(text):
+                raise SettingsError((FieldError("at_least", f"{name} must be a whole number; {came(text)}."),))
+        numbers = {name: int(text) for name, text in texts.items() if text}
+        return wanted(self._estimate.settings, keep=[lock.value for lock in self._locks if lock.checked], at_least=numbers)
+
+    def _everything(self, asked):
+        """The search, and where the run fits how far it can grow, in small steps."""
+        making = make_fit_in_steps(self._estimate.settings, asked)
+        while self._made is None:
+            try:
+                offer = next(making)
+            except StopIteration as done:
+                self._made = done.value
+            else:
+                self._offers += [offer] if offer else []
+                yield
+        if self._made.run.fits:
+            for grown in growth_in_steps(self._made.run.settings, asked):
+                self._grown += [grown] if grown else []
+                yield
+        performance.measure(DONE, start=self._begun)
+        offers = self._made.offers or [grown.offer for grown in self._grown]
+        self._points = yield from front_in_steps(self._made.run.settings, offers, asked)
+
+    def _work(self) -> None:
+        """Search some more, show what was found, then let the browser do what waits."""
+        until, before = performance.now() + SLICE, len(self._offers) + len(self._grown)
+        try:
+            while performance.now() < until:
+                next(self._making)
+        except StopIteration:
+            self._paint()
+            self._paint_front()
+            self._region_busy(False)
+            return
+        except NotExpressible as reason:
+            self._say(reason.message)
+            return
+        if len(self._offers) + len(self._grown) > before:
+            self._paint()
+        self._work_later.call()
+
+    def _paint(self) -> None:
+        self._region.paint(panels.make_fit(self._made, self._offers, self._grown))
+
+    def _paint_front(self) -> None:
+        """Draw the front, or hide it where nothing fits."""
+        self._front_part.hidden = not self._points
+        if self._points:
+            self._front.paint(panels.front(self._made.run, self._points, NARROW if self._phone.matches else WIDE))
+
+    def _region_busy(self, busy: bool) -> None:
+        document.getElementById(view.RESULT).ariaBusy = "true" if busy else "false"
+
+    def _say(self, problem: str) -> None:
+        """Show what is wrong with what is asked for, and mark the box it is about."""
+        self._problem.textContent = problem
+        self._problem.hidden = not problem
+        for name, box in self._boxes.items():
+            box.setAttribute("aria-invalid", "true" if problem.startswith(name) else "false")
+        if problem:
+            self._region.hide()
+            self._front_part.hidden = True
