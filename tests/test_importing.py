@@ -233,7 +233,7 @@ def test_texts_that_are_no_file_of_a_model(text, code):
 
 @pytest.mark.parametrize("content, code", (
     ({"weight_map": {}, "metadata": {}}, "other_file"), ({"tokenizer_class": "LlamaTokenizer"}, "other_file"), ({"added_tokens": [], "model": {}}, "other_file"),
-    ({"_class_name": "FluxPipeline"}, "other_file"), ({"eos_token_id": 2, "transformers_version": "5.0"}, "other_file"), ({"zero_optimization": {}}, "other_file"),
+    ({"_class_name": "FluxPipeline"}, "other_file"), ({"eos_token_id": 2, "transformers_version": "5.0"}, "other_file"),
     ({"dim": 4096, "n_layers": 32, "n_heads": 32}, "other_file"), ({"error": "Invalid username or password."}, "other_file"),
     ({"model_type": "t5", "d_model": 512}, "not_a_decoder"), ({"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12}, "not_a_decoder"),
     ({"model_type": "mamba", "hidden_size": 768, "num_hidden_layers": 12}, "not_a_decoder"), ({"model_type": "vit"}, "not_a_decoder"),

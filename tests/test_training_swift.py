@@ -60,6 +60,7 @@ def test_several_gpus_without_processes_hold_parts_of_one_model():
     assert found.settings.gpus == 1 and bounds(found)["CUDA_VISIBLE_DEVICES"] == "upper"
     copies = read(MODEL, "CUDA_VISIBLE_DEVICES=0,1,2,3 NPROC_PER_NODE=4")
     assert (copies.texts["replicas"], copies.texts["checkpoint_kind"]) == ("4", "non-reentrant") and "CUDA_VISIBLE_DEVICES" not in bounds(copies)
+    assert "checkpoint_kind" not in {name for name, text in read(f"{MODEL} --deepspeed zero0", "NPROC_PER_NODE=4").texts.items() if text != "stack"}
 
 
 @pytest.mark.parametrize("flags, setting, text", (

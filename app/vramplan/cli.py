@@ -483,7 +483,7 @@ def _parser() -> argparse.ArgumentParser:
         model = command.add_mutually_exclusive_group()
         model.add_argument("--config", metavar="FILE", help="the model’s config.json (- is standard input)")
         model.add_argument("--hub", metavar="ID", help="fetch the model’s config.json from the Hugging Face Hub, by an id such as Qwen/Qwen3-8B")
-        command.add_argument("--training", metavar="FILE", help="a training file, such as an Axolotl YAML or a script with a trl command: its settings")
+        command.add_argument("--training", metavar="FILE", help="a training file, such as an Axolotl or torchtune YAML, or a script with a trl or swift command: its settings; one of DeepSpeed or accelerate gives a part of them")
         command.add_argument("--as", dest="as_tool", metavar="TOOL", help=f"the tool that the training file is of, where its keys do not tell: {', '.join(TOOLS)}")
         command.add_argument("--adapter", metavar="FILE", help="a PEFT adapter_config.json for the model")
         command.add_argument("--as-dense", action="store_true", help="read a model type that is not known as a dense decoder like Llama")

@@ -214,7 +214,7 @@ def _checkpointing(reading: Reading, sharding: str) -> None:
     kind = reading.flag("gradient_checkpointing_kwargs.use_reentrant") if reading.mapping("gradient_checkpointing_kwargs") is not None else None
     if kind is not None:
         reading.take("checkpoint_kind", "reentrant" if kind else "non-reentrant", "gradient_checkpointing_kwargs.use_reentrant")
-    elif sharding == "ddp":
+    elif sharding == "ddp" and not reading.has("deepspeed"):
         reading.assume("checkpoint_kind", "non-reentrant", "ms-swift takes it with several processes without DeepSpeed or FSDP", "ms-swift 4.6.0, trainers/mixin.py, _fix_gradient_checkpointing")
 
 
