@@ -222,7 +222,7 @@ class Reading:
         self._seen.add(key)
         self._left.append(Left(key, why, line=self.line(key), bound=bound))
 
-    def leave_open(self, key: str, line: int) -> None:
+    def worked_out(self, key: str, line: int) -> None:
         """Tell of a key whose value a script works out."""
         self._seen.add(key)
         self._left.append(Left(key, "the script works out its value, so the tool’s default is taken", line=line, bound="none"))

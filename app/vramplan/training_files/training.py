@@ -84,7 +84,7 @@ def _read(tree: Tree, name: str, repaired: tuple[str, ...], gpus: Given | None) 
 def _script(script: Script, text: str) -> TrainingFile:
     reading = Reading(tool("trl"), script.keys, gpus=gpus_in_comments(text), command=script.trainer)
     for key, line in script.left.items():
-        reading.leave_open(key, line)
+        reading.worked_out(key, line)
     return _finished(reading, tuple(script.noted))
 
 
