@@ -59,7 +59,7 @@ RUNGS = (
     {"training_files.commands", "training_files.json_text", "training_files.python_text", "training_files.yaml_text"},
     {"training_files.reading", "training_files.recognise"},
     {"training_files.methods", "training_files.parallel"},
-    {"training_files.axolotl", "training_files.deepspeed_config", "training_files.swift", "training_files.torchtune", "training_files.trl"},
+    {"training_files.axolotl", "training_files.deepspeed_config", "training_files.llama_factory", "training_files.swift", "training_files.torchtune", "training_files.trl"},
     {"training_files.accelerate_config"},
     {"training_files.training"},
     {"training_files"},

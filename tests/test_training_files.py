@@ -1,7 +1,7 @@
 """Training files become settings, with a row for every key.
 
 Belongs here: published files of every tool and what they come to, the traps of YAML and of each tool, and files that are broken.
-The page: browser/test_training_files.py.
+The page: browser/test_training_panel.py.
 """
 
 from pathlib import Path
@@ -17,6 +17,13 @@ from vramplan.training_files.tools import BOUNDS, TOOLS, optimizers, tool
 from vramplan.training_files.training import COMBINE, is_training_text
 
 FILES = Path(__file__).with_name("training_files")
+
+# LLaMA-Factory checkpoints, adapts every linear map and keeps adapters in FP32, all without being asked.
+LLAMA_FACTORY_LORA = {
+    "stack": "llama-factory-0.9", "method": "lora", "rank": "8", "lora_dropout": "0", "adapter_targets": "all-linear", "sequence_length": "2048", "micro_batch": "1",
+    "gradient_accumulation_steps": "8", "checkpointing": "full",
+}
+LLAMA_FACTORY_PAIRS = {"stack": "trl-1.5", "trainable_precision": "mixed-bf16", "base_precision": "bf16", "kbit_preparation": "none", "checkpoint_kind": "reentrant"}
 
 # What the published files come to: every setting that is not as the calculator opens with.
 EXPECTED = {
@@ -63,6 +70,21 @@ EXPECTED = {
         "gradient_accumulation_steps": "4", "optimizer": "adamw-8bit", "checkpointing": "full", "checkpoint_kind": "non-reentrant", "sharding": "zero1", "offload": "none",
     },
     "axolotl/qlora-1b-kto.yaml": None,
+    "llama-factory/lora-sft.yaml": LLAMA_FACTORY_LORA,
+    "llama-factory/lora-sft.sh": LLAMA_FACTORY_LORA,
+    "llama-factory/lora-pretrain.yaml": LLAMA_FACTORY_LORA,
+    "llama-factory/lora-sft-ds3.yaml": LLAMA_FACTORY_LORA | {"gradient_accumulation_steps": "2", "sharding": "zero3", "offload": "none"},
+    "llama-factory/qlora-sft.yaml": LLAMA_FACTORY_LORA | {"method": "qlora", "quantization": "nf4-double"},
+    "llama-factory/full-sft-zero3.yaml": {
+        "stack": "llama-factory-0.9", "method": "full", "sequence_length": "2048", "micro_batch": "1", "gradient_accumulation_steps": "2", "checkpointing": "full", "sharding": "zero3",
+    },
+    "llama-factory/galore-full.yaml": {
+        "model": "llama-3-8b", "stack": "llama-factory-0.9", "method": "full", "trainable_precision": "pure-bf16", "autocast": "off", "sequence_length": "2048", "micro_batch": "1",
+        "gradient_accumulation_steps": "1", "optimizer": "adamw", "checkpointing": "full",
+    },
+    "llama-factory/lora-dpo.yaml": LLAMA_FACTORY_LORA | LLAMA_FACTORY_PAIRS | {"objective": "dpo"},
+    "llama-factory/lora-reward.yaml": LLAMA_FACTORY_LORA | LLAMA_FACTORY_PAIRS | {"objective": "reward"},
+    "llama-factory/lora-kto.yaml": None,
     "trl/zephyr-7b-sft-full.yaml": {
         "model": "mistral-7b-v0.1", "stack": "trl-0.25", "method": "full", "trainable_precision": "pure-bf16", "sequence_length": "2048", "micro_batch": "16",
         "gradient_accumulation_steps": "1", "checkpointing": "full", "checkpoint_kind": "non-reentrant",
@@ -330,11 +352,22 @@ def test_another_configuration_is_told_to_be_elsewhere():
     assert [each.bound for each in found.unsupported if each.key == "deepspeed"] == ["upper"]
 
 
+def test_llama_factory_checkpoints_unless_it_is_told_not_to():
+    text = "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nbf16: true"
+    found = read(text)
+    assert found.texts["checkpointing"] == "full"
+    assert [each.source for each in found.assumed if each.setting == "checkpointing"] == ["llamafactory 0.9.5, hparams/model_args.py: disable_gradient_checkpointing = False"]
+    assert read(f"{text}\ndisable_gradient_checkpointing: true").texts["checkpointing"] == "none"
+    assert read(f"{text}\nuse_reentrant_gc: false").texts["checkpoint_kind"] == "non-reentrant"
+
+
 def test_eight_bits_are_neither_lora_nor_qlora():
     found = read(axolotl("adapter: lora", "load_in_8bit: true"))
     assert (found.texts["method"], found.texts["quantization"]) == ("qlora", "int8")
     assert read(axolotl("adapter: lora", "load_in_8bit: false")).texts["method"] == "lora"
     assert read(axolotl("load_in_8bit: true")).uncounted
+    found = read("model_name_or_path: Qwen/Qwen3-8B\nfinetuning_type: lora\nquantization_bit: 8")
+    assert (found.texts["method"], found.texts["quantization"]) == ("qlora", "int8")
 
 
 def test_dpo_counts_pairs_and_holds_a_reference():

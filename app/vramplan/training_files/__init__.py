@@ -2,7 +2,7 @@
 
     text -> marked values (yaml_text, json_text, commands) -> which tool (recognise) -> Reading (reading) -> TrainingFile (training)
 
-A tool is a table in `data/tool_<name>.toml` and, for what depends on several keys, a module here with one function
+A tool is a table in `data/tool_<name>.toml` (dashes become underscores) and, for what depends on several keys, a module here with one function
 `combine(reading)`, named in `training.COMBINE`. To add a tool:
 
 1.  Write `data/tool_<name>.toml`. `[tool]` says its label, the releases that were read, its `stack`, the key of the base model,

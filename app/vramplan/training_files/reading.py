@@ -21,6 +21,9 @@ MAX_WHOLE = 10**12
 MAX_NUMBER_TEXT = 40
 """Characters of a number that are read."""
 
+OF_ADAPTERS, WITH_ADAPTERS = ("rank", "lora_dropout", "adapter_targets"), ("lora", "qlora")
+"""Settings of adapters, and the methods that have them."""
+
 YES, NO = ("true", "yes", "on", "1", "t", "y"), ("false", "no", "off", "0", "f", "n")
 """Words of a flag. Source: transformers 5.24.0, hf_argparser.py, string_to_bool; pydantic 2.13, bool in lax mode."""
 
@@ -278,14 +281,14 @@ class Reading:
             if found(self._tree, each.key) is not None and each.key not in self._seen:
                 self.ignore(each.key, "another key decides")
             return
-        if each.key in self._seen and not self.has(each.key):
-            return
         text = None
         if self.has(each.key):
             text = self._text_of(each)
             if text is not None:
                 self.take(each.setting, text, each.key)
                 return
+        if each.setting in OF_ADAPTERS and self.texts.get("method") not in WITH_ADAPTERS:
+            return
         if each.default is not None and (usual := each.text(each.default)) is not None:
             self.assume_default(each.setting, usual, each.key)
 

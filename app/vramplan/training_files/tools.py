@@ -6,7 +6,7 @@ from functools import cache, cached_property
 
 from vramplan.data import table
 
-TOOLS = ("axolotl", "swift", "trl", "torchtune", "deepspeed", "accelerate")
+TOOLS = ("axolotl", "llama-factory", "swift", "trl", "torchtune", "deepspeed", "accelerate")
 """Tools whose files are read, the likelier first where a file could be of several."""
 
 BOUNDS = ("upper", "lower", "none")
@@ -110,7 +110,7 @@ class Tool:
 @cache
 def tool(name: str) -> Tool:
     """A tool by its name, the tables it extends before its own; a key that both have is its own."""
-    content = table(f"tool_{name}")
+    content = table(f"tool_{name.replace('-', '_')}")
     about = content["tool"]
     base = tool(about["extends"]) if "extends" in about else None
     own = frozenset(key for kind in ("decides", "combined", "no_effect", "inexact") for entry in content.get(kind, ()) for key in _keys(entry))

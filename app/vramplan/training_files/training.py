@@ -5,7 +5,7 @@ from collections.abc import Callable
 from vramplan.checks import quoted
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.text import unfenced
-from vramplan.training_files import accelerate_config, axolotl, deepspeed_config, swift, torchtune, trl
+from vramplan.training_files import accelerate_config, axolotl, deepspeed_config, llama_factory, swift, torchtune, trl
 from vramplan.training_files.commands import counts_processes, gpus_in_comments, gpus_of
 from vramplan.training_files.given import Given, Tree
 from vramplan.training_files.json_text import read_json
@@ -16,7 +16,7 @@ from vramplan.training_files.tools import TOOLS, tool
 from vramplan.units import count_text
 
 COMBINE: dict[str, Callable[[Reading], None]] = {
-    "axolotl": axolotl.combine, "swift": swift.combine, "trl": trl.combine, "torchtune": torchtune.combine, "deepspeed": deepspeed_config.combine, "accelerate": accelerate_config.combine,
+    "axolotl": axolotl.combine, "llama-factory": llama_factory.combine, "swift": swift.combine, "trl": trl.combine, "torchtune": torchtune.combine, "deepspeed": deepspeed_config.combine, "accelerate": accelerate_config.combine,
 }
 """What reads the keys of a tool that count together."""
 
