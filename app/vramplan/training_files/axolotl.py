@@ -15,7 +15,7 @@ OLD_KERNELS = ("flash_attention", "xformers_attention", "flex_attention", "sage_
 
 ADAPTER_KERNELS = ("lora_mlp_kernel", "lora_qkv_kernel", "lora_o_kernel")
 
-NO_KERNELS = {"trust_remote_code": "Axolotl then leaves its fused kernels for adapters off", "peft_use_dora": "DoRA has no fused kernels"}
+NO_KERNELS = {"trust_remote_code": "Axolotl then leaves its fused kernels for adapters off", "peft_use_dora": "DoRA’s magnitudes and its work are not counted, and it has no fused kernels"}
 """Flags with which Axolotl does not switch on its kernels for adapters. Source: axolotl 0.19.0, utils/schemas/config.py, check_auto_enable_lora_kernels."""
 
 OLD_OFFLOAD = {"offload": "true", "offload_disk": "disk"}
