@@ -119,6 +119,13 @@ def brought_adapter(page):
     expect(page.brought).to_contain_text("27,262,976")
 
 
+def brought_training_file(page):
+    page.bring("base_model: Qwen/Qwen3-8B\nadapter: qlora\nload_in_4bit: true\nsequence_len: 2048\nmicro_batch_size: 1\npeft_use_dora: true\nown_key: 1\nlearning_rate: 2e-5")
+    expect(page.brought).to_contain_text("own_key")
+    for title in ("Assumed (", "Read (", "Ignored ("):
+        page.brought.get_by_text(title, exact=False).click()
+
+
 def brought_nothing(page):
     page.bring("<html>")
     expect(page.brought).to_contain_text("a web page")
@@ -131,7 +138,7 @@ def share_dialog(page):
 
 
 STATES = (opening, does_not_fit, likely_and_partly_unchecked, unlikely_on_a_card, planned, not_countable, custom_everything, invalid,
-          everything_unfolded, a_run_laid_over, finding, nothing_found, brought_model, brought_adapter, brought_nothing, notices, unknown_choice, share_dialog)
+          everything_unfolded, a_run_laid_over, finding, nothing_found, brought_model, brought_adapter, brought_training_file, brought_nothing, notices, unknown_choice, share_dialog)
 
 
 def findings(page, sizes=(WIDE, TABLET, PHONE), context=BUT_EVIDENCE):
