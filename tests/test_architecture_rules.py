@@ -76,7 +76,7 @@ RUNGS = (
     {"beside", "chronicle", "exporting.draft", "exporting.yaml_lines", "lengths_report", "make_fit_report", "needs", "pins"},
     {"waterfall"},
     {"exporting.heading", "exporting.markdown", "exporting.script", "exporting.spread"},
-    {"exporting.axolotl", "exporting.trl"},
+    {"exporting.axolotl", "exporting.llama_factory", "exporting.trl"},
     {"exporting.export"},
     {"exporting"},
     {"document", "pins_report"},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from vramplan.checks import came
 from vramplan.errors import NotExpressible
-from vramplan.exporting import axolotl, trl
+from vramplan.exporting import axolotl, llama_factory, trl
 from vramplan.exporting.draft import Draft, Lost, as_a_step
 from vramplan.exporting.heading import heading, meant
 from vramplan.exporting.markdown import markdown
@@ -33,6 +33,7 @@ class ToolOut:
 TOOLS_OUT: dict[str, ToolOut] = {
     "trl": ToolOut(trl.draft_of, trl.keys, script, trl.FILE, "TRL script"),
     "axolotl": ToolOut(axolotl.draft_of, axolotl.keys, lambda keys, _: yaml_text(keys), axolotl.FILE, "Axolotl YAML"),
+    "llama-factory": ToolOut(llama_factory.draft_of, llama_factory.keys, lambda keys, _: yaml_text(keys), llama_factory.FILE, "LLaMA-Factory YAML"),
 }
 """Tools whose files are written."""
 

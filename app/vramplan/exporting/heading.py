@@ -11,7 +11,7 @@ from vramplan.settings import Settings, format_settings, parse
 FILLED_IN = {
     YOUR_MODEL: "the model’s name on the Hugging Face Hub, or its folder",
     YOUR_CHECKPOINT: "the name or folder of a checkpoint that is quantised so",
-    YOUR_DATASET: "the name of a dataset on the Hub, or its folder",
+    YOUR_DATASET: "your data, by a name or a folder that the tool takes",
     YOUR_OUTPUT: "the folder for what is trained",
 }
 """What goes in the place of every placeholder."""

@@ -240,15 +240,15 @@ def gpus_of(command: Command) -> Given | None:
     return None
 
 
-_STARTED = re.compile(r"\s*#.*\b(?:accelerate launch|torchrun|deepspeed)\s(?P<flags>.*)")
-_GPUS = re.compile(rf"--(?:{'|'.join(name.replace('_', '[_-]') for name in GPU_FLAGS)})[ =](?P<gpus>\d+)")
+_STARTED = re.compile(r"\s*#.*\b(?:accelerate launch|torchrun|deepspeed|llamafactory-cli train)\s.*")
+_GPUS = re.compile(rf"(?:--(?:{'|'.join(name.replace('_', '[_-]') for name in GPU_FLAGS)})[ =]|\b{GPU_VARIABLES[0]}=)(?P<gpus>\d+)")
 
 
 def gpus_in_comments(text: str) -> Given | None:
     """How many GPUs the command in a file's comments starts, where they have one and it says so."""
     for number, line in enumerate(text.split("\n")[:MAX_LINES], 1):
         started = _STARTED.match(line[:MAX_TEXT]) if "#" in line else None
-        found = _GPUS.search(started["flags"]) if started else None
+        found = _GPUS.search(started[0]) if started else None
         if found:
             return Given(int(found["gpus"][:MAX_COUNT]), number)
     return None

@@ -15,6 +15,9 @@ PAIRS = ("dpo", "reward")
 PAIRS_STACK = "trl-1.5"
 """The stack whose step on pairs stands for that of LLaMA-Factory, which asks for TRL up to 0.24 and has a step of its own."""
 
+UNSLOTH_STACK = "unsloth-2026.10"
+"""The stack of use_unsloth."""
+
 SMALLER_STATES = ("use_galore", "use_apollo", "use_badam", "use_muon", "use_adam_mini")
 """Flags of optimizers whose states are smaller than AdamW’s. Source: llamafactory 0.9.5, train/trainer_utils.py, create_custom_optimizer."""
 
@@ -51,7 +54,7 @@ def _objective(reading: Reading) -> None:
         reading.assume("stack", PAIRS_STACK, "LLaMA-Factory has a step on pairs of its own, which is not counted; that of TRL 1.0 is", "llamafactory 0.9.5, train/dpo/trainer.py, train/rm")
         reading.cannot("stage", "LLaMA-Factory makes all scores in FP32, which the step of TRL 1.0 does not", "lower")
     elif reading.flag("use_unsloth"):
-        reading.take("stack", "unsloth-2026.10", "use_unsloth")
+        reading.take("stack", UNSLOTH_STACK, "use_unsloth")
 
 
 def _method(reading: Reading) -> None:
