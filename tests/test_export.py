@@ -1,6 +1,6 @@
 """A run becomes a file of a tool, and the file becomes the run again.
 
-Belongs here: what is written, what cannot be said, the way there and back, scripts that are brought, the command. The page: browser/test_export.py.
+Belongs here: what is written, what cannot be said, the way there and back, scripts that are brought, the command. The page: browser/test_export_dialog.py.
 """
 
 import ast

@@ -177,7 +177,7 @@ def test_the_methods_the_curve_and_the_stacks_follow_the_objective():
 def test_the_planning_formula_says_that_it_has_no_pairs():
     counted = by_accounting(parse(DPO))
     assert counted["step"].peak_bytes and isinstance(counted["planning"], NotExpressible)
-    assert "next-token training only" in [each.reason for each in accounts.side_by_side(of(DPO))][1]
+    assert "next-token training only" in [each.reason for each in accounts.counted_by_each(parse(DPO), {})][1]
     assert accounts.differences(of(DPO)) is None
     plain = {**OPENING, "accounting": "planning", "trainable_precision": "mixed-bf16"}
     assert of(plain, objective="dpo").peak_bytes == of(plain).peak_bytes

@@ -208,3 +208,8 @@ def test_boot_scripts_know_nothing_of_the_domain():
     for path in scripts:
         words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", path.read_text(encoding="utf-8"))
         assert {word.lower() for word in words} & (domain | {word + "s" for word in domain}) == set(), path.name
+
+
+def test_every_module_of_tests_has_a_name_of_its_own():
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert len(names) == len(set(names)), "pytest imports modules by their names alone"
