@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from vramplan.accountings import at_batches_in_steps, usable_bytes
 from vramplan.fields import BY_NAME
 from vramplan.fit import Limit, bisection
+from vramplan.in_steps import at_once
 from vramplan.ledger import LIKELY, YES
 from vramplan.settings import Settings
 
@@ -55,12 +56,7 @@ class FitMap:
 
 def fit_map(settings: Settings) -> FitMap:
     """The map, made at once. Raises NotExpressible."""
-    making = map_in_steps(settings)
-    while True:
-        try:
-            next(making)
-        except StopIteration as done:
-            return done.value
+    return at_once(map_in_steps(settings))
 
 
 def map_in_steps(settings: Settings) -> Generator[None, None, FitMap]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from vramplan.accountings import at_batches, usable_bytes
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
+from vramplan.in_steps import at_once
 from vramplan.ledger import LIKELY, YES
 from vramplan.levers import BATCH, LENGTH, Step, applied
 from vramplan.make_fit import Offer, Wanted
@@ -39,12 +40,7 @@ def front(settings: Settings, offers: Iterable[Offer], asked: Wanted = Wanted())
     Gradient accumulation is held, so that a larger effective batch takes no more time. Raises nothing: a set that cannot be counted is
     left out.
     """
-    making = front_in_steps(settings, offers, asked)
-    while True:
-        try:
-            next(making)
-        except StopIteration as done:
-            return done.value
+    return at_once(front_in_steps(settings, offers, asked))
 
 
 def front_in_steps(settings: Settings, offers: Iterable[Offer], asked: Wanted) -> Generator[None, None, tuple[Point, ...]]:

@@ -27,6 +27,7 @@ from vramplan.errors import FieldError, NotExpressible, SettingsError
 from vramplan.fields import BY_NAME
 from vramplan.fit import SmallestGpu, smallest_gpu
 from vramplan.hardware import fewest_of
+from vramplan.in_steps import at_once
 from vramplan.ledger import LIKELY, YES, Estimate
 from vramplan.levers import ACCUMULATION, BATCH, LENGTH, Lever, Step, applied, levers
 from vramplan.parameters import base_parameters
@@ -132,12 +133,7 @@ def make_fit(settings: Settings, *, keep: Iterable[str] = (), at_least: Mapping[
     keep: names of settings that stay as they are. at_least: the sequence length and the effective batch that the run must have.
     Raises SettingsError for a name or a number that cannot be used, NotExpressible where the run cannot be counted.
     """
-    making = make_fit_in_steps(settings, wanted(settings, keep=keep, at_least=at_least or {}))
-    while True:
-        try:
-            next(making)
-        except StopIteration as done:
-            return done.value
+    return at_once(make_fit_in_steps(settings, wanted(settings, keep=keep, at_least=at_least or {})))
 
 
 def make_fit_in_steps(settings: Settings, asked: Wanted) -> Generator[Offer | None, None, MadeToFit]:
@@ -161,7 +157,7 @@ def wanted(settings: Settings, *, keep: Iterable[str] = (), at_least: Mapping[st
             errors.append(FieldError("at_least", f"{name} cannot be required; what can is {' or '.join(REQUIRABLE)}."))
         elif value < 1 or value > _most(settings, name):
             errors.append(FieldError("at_least", f"{name} must be a whole number from 1 to {count_text(_most(settings, name))}; {value} was given."))
-        elif value > getattr(settings, name) and not _can_grow(settings, name, value, kept):
+        elif value > getattr(settings, name) and _grown(settings, name, value, kept) is None:
             errors.append(FieldError("at_least", f"{name} is kept at {count_text(getattr(settings, name))}, so it cannot be at least {count_text(value)}."))
     if errors:
         raise SettingsError(tuple(errors))
@@ -173,11 +169,6 @@ def _most(settings: Settings, name: str) -> int:
     if name == LENGTH:
         return settings.max_sequence_length
     return settings.gpus * BY_NAME[BATCH].kind.maximum * (1 if settings.serves else BY_NAME[ACCUMULATION].kind.maximum)
-
-
-def _can_grow(settings: Settings, name: str, value: int, kept: frozenset[str]) -> bool:
-    grown = _grown(settings, name, value, kept)
-    return grown is not None
 
 
 def required(settings: Settings, asked: Wanted) -> Settings:

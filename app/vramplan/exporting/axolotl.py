@@ -40,8 +40,7 @@ def keys(draft: Draft) -> tuple[dict[str, object], str]:
         found["optimizer"] = name
     for setting in ("kbit_preparation", "optimizer_step"):
         draft.settle(setting)
-    if run.torch_compile == "on":
-        draft.lose("torch_compile", "what it keeps is counted for torchtune alone, so the file leaves it off")
+    draft.leave_uncompiled("file")
     gpus = processes(draft)
     found |= _spread(draft)
     found |= {"datasets": [{"path": YOUR_DATASET, "type": TYPES[run.objective]}], "output_dir": YOUR_OUTPUT, "learning_rate": LEARNING_RATE, "num_epochs": 1}
@@ -110,11 +109,8 @@ def _checkpointing(draft: Draft) -> dict[str, object]:
 
 def _kernels(draft: Draft) -> dict[str, object]:
     run = draft.settings
-    kernel = "eager" if run.attention_kernel == "eager" else "efficient"
-    if kernel != run.attention_kernel:
-        draft.lose("attention_kernel", "heads are repeated by the card or the mask, not by a key")
-    draft.say("attention_kernel", kernel)
-    found: dict[str, object] = {"attn_implementation": "eager" if kernel == "eager" else "sdpa"}
+    eager = draft.attends_eagerly()
+    found: dict[str, object] = {"attn_implementation": "eager" if eager else "sdpa"}
     plugins = []
     loss = draft.settle("loss", ("cut", "fused-linear") if run.objective == "sft" else ()) if run.objective != "reward" else None
     if loss == "cut":

@@ -136,6 +136,19 @@ class Draft:
         said = self.settle("optimizer", {wanted} if name else ())
         return name if said else None
 
+    def attends_eagerly(self) -> bool:
+        """Whether attention is written out; sets which kernel the file says."""
+        kernel = "eager" if self.settings.attention_kernel == "eager" else "efficient"
+        if kernel != self.settings.attention_kernel:
+            self.lose("attention_kernel", "heads are repeated by the card or the mask, not by a key")
+        self.say("attention_kernel", kernel)
+        return kernel == "eager"
+
+    def leave_uncompiled(self, what: str) -> None:
+        """The file, which is called `what`, compiles nothing."""
+        if self.settings.torch_compile == "on":
+            self.lose("torch_compile", f"what it keeps is counted for torchtune alone, so the {what} leaves it off")
+
     def repository(self) -> str:
         """The model's name on the Hub, or a placeholder."""
         if self.settings.method == "qlora" and self.settings.quantization in OF_CHECKPOINTS:

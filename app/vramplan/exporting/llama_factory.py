@@ -38,8 +38,7 @@ def keys(draft: Draft) -> tuple[dict[str, object], str]:
     if run.objective == "dpo":
         draft.settle("reference")
     draft.settle("optimizer_step")
-    if run.torch_compile == "on":
-        draft.lose("torch_compile", "what it keeps is counted for torchtune alone, so the file leaves it off")
+    draft.leave_uncompiled("file")
     gpus = processes(draft)
     found |= _spread(draft)
     command = f"llamafactory-cli train {FILE}"
@@ -98,11 +97,8 @@ def _checkpointing(draft: Draft) -> dict[str, object]:
 
 def _kernels(draft: Draft) -> dict[str, object]:
     run = draft.settings
-    kernel = "eager" if run.attention_kernel == "eager" else "efficient"
-    if kernel != run.attention_kernel:
-        draft.lose("attention_kernel", "heads are repeated by the card or the mask, not by a key")
-    draft.say("attention_kernel", kernel)
-    found: dict[str, object] = {"flash_attn": "disabled" if kernel == "eager" else "sdpa"}
+    eager = draft.attends_eagerly()
+    found: dict[str, object] = {"flash_attn": "disabled" if eager else "sdpa"}
     if draft.settle("layer_kernels", ("liger",)):
         found["enable_liger_kernel"] = True
         if run.objective == "sft":  # Liger's loss comes with its kernels

@@ -34,8 +34,7 @@ def keys(draft: Draft) -> tuple[dict[str, object], str]:
         found["precompute_ref_log_probs"] = True
     for setting in ("kbit_preparation", "optimizer_step"):
         draft.settle(setting)
-    if run.torch_compile == "on":
-        draft.lose("torch_compile", "what it keeps is counted for torchtune alone, so the script leaves it off")
+    draft.leave_uncompiled("script")
     gpus = processes(draft)
     found |= _spread(draft)
     return found, launched(gpus, FILE) if gpus > 1 else f"python {FILE}"
@@ -98,14 +97,11 @@ def _checkpointing(draft: Draft) -> dict[str, object]:
 
 def _kernels(draft: Draft) -> dict[str, object]:
     run = draft.settings
-    kernel = "eager" if run.attention_kernel == "eager" else "efficient"
-    if kernel != run.attention_kernel:
-        draft.lose("attention_kernel", "heads are repeated by the card or the mask, not by a key")
-    draft.say("attention_kernel", kernel)
+    eager = draft.attends_eagerly()
     if run.objective != "reward":
         draft.settle("loss")
     found: dict[str, object] = {"use_liger_kernel": True} if draft.settle("layer_kernels", ("liger",)) else {}
-    return found | ({"attn_implementation": "eager"} if kernel == "eager" else {})
+    return found | ({"attn_implementation": "eager"} if eager else {})
 
 
 def _spread(draft: Draft) -> dict[str, object]:

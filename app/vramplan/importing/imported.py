@@ -1,6 +1,6 @@
 """A file somebody brings, whole: what it is, the settings it gives, its counts, and what was assumed, ignored and unsupported."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vramplan.accountings import estimate
@@ -173,24 +173,7 @@ def _part(
         given["measured"] = defaults()["measured"]
     settings = _settings(texts, given, version)
     modules = base.inventory if base and base.texts else inventory_of(settings)
-    return Imported(
-        kind=TRAINING,
-        label=f"{found.tool.label} configuration",
-        texts=given,
-        settings=settings if given else None,
-        total=modules.total,
-        active=modules.active,
-        trainable=trainable(modules, settings),
-        stored_bytes=None,
-        read=found.read,
-        assumed=tuple(assumed),
-        ignored=found.ignored,
-        unsupported=found.unsupported,
-        repaired=(*repaired, *(note for note in found.notes if note not in repaired)),
-        inventory=modules,
-        uncounted=found.uncounted,
-        part=True,
-    )
+    return _of_training(found, f"{found.tool.label} configuration", given, settings, modules, found.read, assumed, found.unsupported, repaired)
 
 
 def _whole_run(
@@ -214,22 +197,31 @@ def _whole_run(
         _fit_length(given, found, chosen.max_sequence_length, assumed, unsupported)
     settings = _settings(texts, given, version) if given else chosen
     modules = base.inventory if base else inventory_of(settings)
+    return _of_training(found, f"{found.tool.label} run", given, settings, modules, read, assumed, unsupported, repaired)
+
+
+def _of_training(
+    found: TrainingFile, label: str, given: dict[str, str], settings: Settings, modules: Inventory, read: Sequence[Read], assumed: Sequence[Assumed], unsupported: Sequence[Left],
+    repaired: tuple[str, ...],
+) -> Imported:
+    """What a training file comes to."""
     return Imported(
         kind=TRAINING,
-        label=f"{found.tool.label} run",
+        label=label,
         texts=given,
         settings=settings if given else None,
         total=modules.total,
         active=modules.active,
         trainable=trainable(modules, settings),
         stored_bytes=None,
-        read=read,
+        read=tuple(read),
         assumed=tuple(assumed),
         ignored=found.ignored,
         unsupported=tuple(unsupported),
         repaired=(*repaired, *(note for note in found.notes if note not in repaired)),
         inventory=modules,
         uncounted=found.uncounted,
+        part=found.tool.part,
     )
 
 
