@@ -1,10 +1,11 @@
 """The Python that runs in the page: Pyodide itself, one zip to start from, and the extras that wait.
 
-Three slow steps run inside Pyodide, in Node, and are kept in .cache/ under a hash of what went in:
+Four slow steps run inside Pyodide, in Node, and are kept in .cache/ under a hash of what went in:
 
-    stdlib   Pyodide's standard library, compiled
-    extras   the wheels of pydantic and ruamel.yaml, compiled, with the lock that micropip froze for them
-    start    our packages, compiled, with the standard-library modules they use; then the rest of that zip
+    stdlib    Pyodide's standard library, compiled
+    extras    the wheels of pydantic and ruamel.yaml, compiled, with the lock that micropip froze for them
+    start     our packages, compiled, with the standard-library modules they use; then the rest of that zip
+    snapshot  the memory of a Python that has started from that zip, imported our packages and used them
 
 The rest is what follows in the same zip file: the page writes it over the start zip's directory (its last part)
 and has the whole standard library, at the same place, with nothing fetched twice.
@@ -14,6 +15,7 @@ import ast
 import hashlib
 import json
 import shutil
+import sys
 import tempfile
 import tomllib
 import zipfile
@@ -25,11 +27,14 @@ from vramplan_site import toolchain
 from vramplan_site.toolchain import CACHE, ROOT
 
 INSIDE = Path(__file__).with_name("inside")
-PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm")
+PYODIDE_SCRIPTS = ("pyodide.mjs", "pyodide.asm.mjs")
 PACKAGES = {"vramplan": ROOT / "app" / "vramplan", "pyscript": ROOT / "pyscript"}
 EXTRAS = {"pydantic": "pydantic", "ruamel-yaml": "ruamel.yaml"}
 """Packages that the page loads when they are first needed, and the modules they are imported as."""
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
+
+WARMED = ("v=1", "v=2", "v=2&method=full&gpu=80", "v=2&method=lora&sequence_length=4096")
+"""Links that are counted before the snapshot is taken."""
 
 NOT_AT_START = ("cli.py", "__main__.py", "documents.py", "export_document.py", "fetching.py", "png.py", "yaml_text.py")
 """Modules whose imports do not count for the start: the terminal's, and those that need the extras."""
@@ -47,6 +52,12 @@ class Runtime:
     """The bytes that follow the start zip's last file."""
     rest_at: int
     """Where in the zip they go."""
+    sources: Path
+    """A zip of our packages that any Python can import."""
+    snapshot: Path
+    """Python's memory, compressed."""
+    restoring: dict
+    """What restoring it takes, as inside/snapshot.mjs tells."""
     wheels: Path
     """Folder of the compiled wheels."""
     lock: dict
@@ -56,17 +67,25 @@ class Runtime:
 def make_runtime() -> Runtime:
     """Make, or find in .cache/, everything of Python that the page is served."""
     pyodide = toolchain.npm_package("pyodide")
-    stdlib = cached("stdlib", [INSIDE, toolchain.LOCKS / "npm.toml"], lambda folder: make_stdlib(folder, pyodide))
+    stdlib = cached("stdlib", [INSIDE / "compile.py", INSIDE / "run.mjs", toolchain.LOCKS / "npm.toml"], lambda folder: make_stdlib(folder, pyodide))
     inputs = [INSIDE, Path(__file__), toolchain.LOCKS]
-    extras = cached("extras", inputs, lambda folder: make_extras(folder, pyodide, stdlib))
+    wheels = [INSIDE / "compile.py", INSIDE / "freeze.py", INSIDE / "run.mjs", toolchain.LOCKS]
+    extras = cached("extras", wheels, lambda folder: make_extras(folder, pyodide, stdlib))
     start = cached(
         "start", [*inputs, *PACKAGES.values()], lambda folder: make_start(folder, pyodide, stdlib)
     )
+    zipped = start / "start.zip"
+    snapshot = cached(
+        "snapshot", [*inputs, *PACKAGES.values()], lambda folder: make_snapshot(folder, pyodide, zipped)
+    )
     return Runtime(
         pyodide=pyodide,
-        start=start / "start.zip",
+        start=zipped,
         rest=start / "rest.bin",
         rest_at=int((start / "rest_at").read_text("utf-8")),
+        sources=start / "sources.zip",
+        snapshot=snapshot / "snapshot.bin",
+        restoring=json.loads((snapshot / "snapshot.json").read_text("utf-8")),
         wheels=extras / "wheels",
         lock=json.loads((extras / "lock.json").read_text("utf-8")),
     )
@@ -88,19 +107,24 @@ def cached(step: str, inputs: list[Path], make: Callable[[Path], None]) -> Path:
 
 def run_inside(script: str, arguments: list, *, pyodide: Path, folders: dict[str, Path], stdlib: Path | None) -> None:
     """Run one script of inside/ in Pyodide under Node, with folders of this machine mounted."""
-    node, _ = toolchain.node_tools()
     job = {
         "pyodide": str(pyodide), "script": str(INSIDE / script), "arguments": arguments,
         "folders": {place: str(folder) for place, folder in folders.items()},
     }
     if stdlib:
         job["stdlib"] = str(stdlib / "stdlib.zip")
+    run_node("run.mjs", job)
+
+
+def run_node(program: str, job: dict) -> None:
+    """Run one program of inside/ in Node."""
+    node, _ = toolchain.node_tools()
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "job.json"
         file.write_text(json.dumps(job), "utf-8")
         toolchain.run(
-            [node, INSIDE / "run.mjs", file],
-            fix=f"{script} failed inside Pyodide; if the lines above name one of this project's files, mend that file, "
+            [node, INSIDE / program, file],
+            fix=f"{Path(job['script']).name} failed inside Pyodide; if the lines above name one of this project's files, mend that file, "
                 "else run `python3 build.py clean` and try again.",
         )
 
@@ -150,7 +174,7 @@ def make_start(folder: Path, pyodide: Path, stdlib: Path) -> None:
     copy(stdlib / "stdlib.zip", whole, lambda name: name not in used)
     (folder / "rest.bin").write_bytes(whole.read_bytes()[rest_at:])
     (folder / "rest_at").write_text(str(rest_at), "utf-8")
-    for scratch in (whole, folder / "sources.zip", folder / "packages.zip"):
+    for scratch in (whole, folder / "packages.zip"):
         scratch.unlink()
 
 
@@ -167,6 +191,40 @@ def write_sources(target: Path) -> None:
                     archive.writestr(place.replace(".toml", ".json"), content)
 
 
+def make_snapshot(folder: Path, pyodide: Path, start: Path) -> None:
+    """Start Python from the zip, import and use our packages, and keep its memory."""
+    toolchain.say("Taking a snapshot of Python's memory for the page …")
+    run_node("snapshot.mjs", {
+        "pyodide": str(pyodide), "start": str(start), "out": str(folder),
+        "script": str(INSIDE / "snapshot.py"), "arguments": [later_modules(), list(WARMED)],
+    })
+
+
+def later_modules() -> list[str]:
+    """Our modules that cannot be imported, or need not, before the page is there: those of the browser, of the extras, of the terminal."""
+    files = {module_name(folder, file): file for folder in PACKAGES.values() for file in folder.rglob("*.py")}
+    imports = {name: at_once(file) for name, file in files.items()}
+    there = {*sys.stdlib_module_names, "pyodide", *PACKAGES}
+    later = {name for name, file in files.items() if file.name in NOT_AT_START or not {each.split(".")[0] for each in imports[name]} <= there}
+    while more := {name for name in files.keys() - later if imports[name] & later}:
+        later |= more
+    return sorted(later)
+
+
+def module_name(folder: Path, file: Path) -> str:
+    """The full name of a module of the package in `folder`."""
+    parts = file.relative_to(folder.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def at_once(file: Path) -> set[str]:
+    """What a module imports when it is imported, as dotted names; of `from a import b` also a.b."""
+    names = set()
+    for node in ast.parse(file.read_bytes()).body:
+        names.update(names_in(node))
+    return names
+
+
 def imported_names() -> list[str]:
     """What our modules import absolutely, as dotted names; of `from a import b` also a.b, which may be a module."""
     names = set()
@@ -175,12 +233,17 @@ def imported_names() -> list[str]:
             if file.name in NOT_AT_START:
                 continue
             for node in ast.walk(ast.parse(file.read_bytes())):
-                if isinstance(node, ast.Import):
-                    names.update(alias.name for alias in node.names)
-                elif isinstance(node, ast.ImportFrom) and not node.level:
-                    names.add(node.module)
-                    names.update(f"{node.module}.{alias.name}" for alias in node.names)
+                names.update(names_in(node))
     return sorted(names)
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """What one import statement names; nothing for any other node."""
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names}
+    if isinstance(node, ast.ImportFrom) and not node.level:
+        return {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return set()
 
 
 def copy(source: str | Path, target: Path, wanted: Callable[[str], bool]) -> None:

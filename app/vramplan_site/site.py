@@ -1,5 +1,6 @@
 """Puts dist/ together: the runtime, the static files under names that hold their hash, the pages, the licences."""
 
+import gzip
 import hashlib
 import json
 import re
@@ -10,14 +11,27 @@ from vramplan.importing.hub import ORIGIN
 from vramplan_site import errors, toolchain
 from vramplan_site.licences import write_licences
 from vramplan_site.pages import write_pages
-from vramplan_site.runtime import EXTRAS, PYODIDE_FILES, Runtime, make_runtime
+from vramplan_site.runtime import EXTRAS, PYODIDE_SCRIPTS, Runtime, make_runtime
 from vramplan_site.toolchain import CACHE, DIST, ROOT, say
+from pyscript.snapshot import answer
 
 STDLIB_PLACE = "/lib/python314.zip"
 """Where Pyodide 314 puts the zip it starts from, in its own file system."""
 
-URL_IN_CSS = re.compile(r'url\("([^"]+)"\)')
-"""A style sheet's reference to another file of static/."""
+WASM, STOCK = "pyodide.asm.wasm", "python_stdlib.zip"
+"""Files of the npm package: the engine, and the standard library it comes with."""
+
+BOOT = "boot.mjs"
+"""The script of static/ that a page names; it imports the others."""
+
+PATIENCE = 15_000
+"""Milliseconds without progress after which a start from the snapshot is given up."""
+
+TOLD = ("v=1&method=lora", "v=2&method=full&gpu=80&sequence_length=3000", "v=2&model=qwen3-8b&method=qlora&rank=24&micro_batch=3&sequence_length=777")
+"""Links whose answers a restored Python has to give."""
+
+REFERENCES = {".css": re.compile(r'url\("([^"]+)"\)'), ".mjs": re.compile(r'from "\./([^"]+)"')}
+"""How files of static/ name others of them."""
 
 INPUTS = (
     "app", "pyscript", "static", "index.html", "LICENSE", "pyproject.toml", "requirements.lock",
@@ -57,35 +71,42 @@ def write_assets(runtime: Runtime) -> dict:
     boot: attributes of the <script> that starts Python.
     """
     files = write_static()
-    engine, manifest = write_runtime(runtime)
+    manifest = write_runtime(runtime)
     name = hashed(json.dumps(manifest).encode(), "boot", ".json")
     fetched = {"rel": "preload", "as": "fetch", "crossorigin": "anonymous"}
     links = [
-        {"rel": "modulepreload", "href": f"{engine}/pyodide.mjs"},
-        {"rel": "modulepreload", "href": f"{engine}/pyodide.asm.mjs"},
+        *({"rel": "modulepreload", "href": manifest["engine"] + script} for script in PYODIDE_SCRIPTS),
+        *({"rel": "modulepreload", "href": url} for name, url in files.items() if name.endswith(".mjs") and name != BOOT),
         {**fetched, "href": name},
-        *({**fetched, "href": file["url"]} for file in manifest["files"]),
+        *({**fetched, "href": file["url"]} for file in manifest["ways"][0]["files"]),
     ]
-    return {"files": files, "links": links, "boot": {"type": "module", "src": files["boot.mjs"], "data-manifest": name}}
+    return {"files": files, "links": links, "boot": {"type": "module", "src": files[BOOT], "data-manifest": name}}
 
 
 def write_static() -> dict[str, str]:
-    """Write the files of static/, style sheets last, since they name others; return {name: URL}."""
-    files = {}
-    for file in sorted((ROOT / "static").iterdir(), key=lambda file: (file.suffix == ".css", file.name)):
-        content = file.read_bytes()
-        if file.suffix == ".css":
-            content = URL_IN_CSS.sub(lambda match: f'url("{files[match[1]]}")', content.decode()).encode()
-        files[file.name] = hashed(content, file.stem, file.suffix)
+    """Write the files of static/, each after those it names; return {name: URL}."""
+    folder, files = ROOT / "static", {}
+
+    def write(name: str) -> str:
+        if name not in files:
+            file = folder / name
+            content = file.read_bytes()
+            if pattern := REFERENCES.get(file.suffix):
+                content = pattern.sub(lambda match: match[0].replace(match[1], write(match[1])), content.decode()).encode()
+            files[name] = hashed(content, file.stem, file.suffix)
+        return files[name]
+
+    for file in sorted(folder.iterdir()):
+        write(file.name)
     return files
 
 
-def write_runtime(runtime: Runtime) -> tuple[str, dict]:
-    """Write Pyodide, the start zip and the extras; return Pyodide's folder and the manifest that boot.mjs reads."""
+def write_runtime(runtime: Runtime) -> dict:
+    """Write Pyodide, all that Python can start from, and the extras; return the manifest that boot.mjs reads."""
     version = json.loads((runtime.pyodide / "package.json").read_text("utf-8"))["version"]
     engine = f"pyodide-{version}"
     (DIST / engine).mkdir()
-    for name in PYODIDE_FILES:
+    for name in PYODIDE_SCRIPTS:
         shutil.copyfile(runtime.pyodide / name, DIST / engine / name)
 
     lock = json.loads(json.dumps(runtime.lock))
@@ -94,18 +115,43 @@ def write_runtime(runtime: Runtime) -> tuple[str, dict]:
     for package in lock["packages"].values():
         package["file_name"] = f"{folder}/{package['file_name']}"
 
-    start = hashed(runtime.start.read_bytes(), "app", ".zip")
-    wasm = f"{engine}/pyodide.asm.wasm"
-    return engine, {
+    start = {"url": hashed(runtime.start.read_bytes(), "app", ".zip"), "at": 0}
+    rest = {"url": hashed(runtime.rest.read_bytes(), "stdlib", ".bin"), "at": runtime.rest_at}
+    return {
         "engine": f"{engine}/",
-        "start": start,
-        "files": [{"url": url, "bytes": (DIST / url).stat().st_size} for url in (wasm, start)],
         "module": "pyscript.page",
+        "check": "pyscript.snapshot",
         "lock": lock,
-        "extras": {
-            "zip": STDLIB_PLACE, "rest": hashed(runtime.rest.read_bytes(), "stdlib", ".bin"), "at": runtime.rest_at, "packages": list(EXTRAS),
-        },
+        "extras": {"place": STDLIB_PLACE, "packages": list(EXTRAS)},
+        "ways": ways(runtime, start, rest),
     }
+
+
+def ways(runtime: Runtime, start: dict, rest: dict) -> list[dict]:
+    """How Python can be started, the fastest way first; static/python.mjs says what an entry holds."""
+    wasm = packed((runtime.pyodide / WASM).read_bytes(), "engine", "application/wasm")
+    snapshot = part(hashed(runtime.snapshot.read_bytes(), "snapshot", ".bin"))
+    stock = part(hashed((runtime.pyodide / STOCK).read_bytes(), "stock", ".zip"))
+    sources = part(hashed(runtime.sources.read_bytes(), "sources", ".zip"))
+    return [
+        {
+            "name": "snapshot", "files": [wasm, snapshot], "restoring": runtime.restoring, "patience": PATIENCE,
+            "told": {link: answer(link) for link in TOLD}, "rest": [start, rest],
+        },
+        {"name": "zip", "files": [wasm, part(start["url"])], "rest": [rest]},
+        {"name": "stock", "files": [wasm, stock, sources], "sources": True, "rest": []},
+    ]
+
+
+def part(url: str) -> dict:
+    """A file of dist/ that is downloaded as it is."""
+    return {"url": url, "bytes": (DIST / url).stat().st_size, "type": "application/octet-stream"}
+
+
+def packed(content: bytes, stem: str, kind: str) -> dict:
+    """Write a file that the page unpacks itself, so that no host has to; its name tells no server that it is packed."""
+    url = hashed(gzip.compress(content, 9, mtime=0), stem, ".bin")
+    return {**part(url), "type": kind, "packed": True}
 
 
 def hashed(content: bytes, stem: str, suffix: str) -> str:

@@ -13,7 +13,7 @@ try {
     stdLibURL: job.stdlib,
     packageBaseUrl: job.pyodide,
     lockFileContents: { info: { version, ...info }, packages: {} },
-    args: ["-X", "utf8"],
+    args: ["-X", "utf8", "-X", "no_debug_ranges"],
   });
   for (const [place, folder] of Object.entries(job.folders)) {
     pyodide.mountNodeFS(place, folder);

@@ -1,0 +1,84 @@
+"""Runs inside Pyodide: bring the memory into the state that the page starts from. snapshot.mjs takes the snapshot afterwards.
+
+ARGUMENTS: [modules that are kept for later as code, links that are counted ahead]. Gives a function, called with the
+address where the used memory ends, that overwrites freed memory with zeros.
+"""
+
+import gc
+import importlib
+import linecache
+import marshal
+import sys
+import zipfile
+import zipimport
+
+ZIP = "/lib/python314.zip"
+PACKAGES = ("vramplan", "pyscript")
+HEADER = 16
+"""Bytes of a .pyc file before its code."""
+SMALL = 512
+"""Bytes: the largest piece that Python's own allocator gives; it has one pool for every multiple of STEP."""
+STEP = 16
+LARGE = 1 << 16
+"""Bytes to begin with when larger free pieces are looked for."""
+BYTES_OBJECT = sys.getsizeof(b"")
+
+
+def import_packages(later: list[str]) -> dict[str, bytes]:
+    """Import every module of our packages but those for later, whose code is returned."""
+    kept = {}
+    with zipfile.ZipFile(ZIP) as archive:
+        for file in archive.namelist():
+            if file.startswith(tuple(f"{package}/" for package in PACKAGES)) and file.endswith(".pyc"):
+                name = file.removesuffix(".pyc").removesuffix("/__init__").replace("/", ".")
+                if name in later:
+                    kept[name] = marshal.dumps(marshal.loads(archive.read(file)[HEADER:]))
+                else:
+                    importlib.import_module(name)
+    return kept
+
+
+def warm(links: list[str]) -> None:
+    """Paint what the page paints, so that tables are read and the interpreter has seen the code."""
+    from pyscript import panels
+    from pyscript.snapshot import answer
+    from vramplan import Settings, estimate
+
+    for link in links:
+        answer(link)
+    opening = estimate(Settings())
+    panels.headline(opening), panels.accountings(opening.settings, opening), panels.about(opening)
+    panels.results(opening)
+
+
+def zero_freed(end: int) -> None:
+    """Take all free memory below `end`, as zeros, and give it back."""
+    taken, size = [], LARGE
+    while size > SMALL:
+        piece = bytes(size - BYTES_OBJECT)
+        if id(piece) + size < end:
+            taken.append(piece)
+        else:
+            size //= 2
+    for small in range(SMALL, BYTES_OBJECT, -STEP):
+        while id(piece := bytes(small - BYTES_OBJECT)) < end:
+            taken.append(piece)
+
+
+def main(later: list[str], links: list[str]) -> None:
+    """Everything but the zeros."""
+    import vramplan.data
+    import pyscript.snapshot
+
+    kept = import_packages(later)
+    warm(links)
+    vramplan.data.keep()
+    pyscript.snapshot.keep(kept)
+    linecache.clearcache()
+    zipimport._zip_directory_cache.clear()
+    sys.path_importer_cache.clear()
+    gc.collect()
+
+
+main(*ARGUMENTS)  # noqa: F821 (given by snapshot.mjs)
+zero_freed

@@ -1,0 +1,51 @@
+"""What a restored memory snapshot needs in Python: modules and data at hand without files, and a check that it counts right.
+
+The build makes the snapshot (app/vramplan_site/inside/snapshot.py); files are not in it, only memory is.
+"""
+
+from importlib.machinery import ModuleSpec
+import json
+import marshal
+import sys
+
+from vramplan import estimate, report
+from vramplan.catalogue import defaults
+from vramplan.checks import check
+from vramplan.link import read_query
+from vramplan.settings import of_checked
+
+
+class Kept:
+    """Finds modules among compiled ones that are held in memory: those that were not imported when the snapshot was made."""
+
+    def __init__(self, compiled: dict[str, bytes]):
+        self._compiled = compiled
+
+    def find_spec(self, name: str, path=None, target=None) -> ModuleSpec | None:
+        """How to import a module that is held here."""
+        return ModuleSpec(name, self, origin="snapshot") if name in self._compiled else None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Modules are made the usual way."""
+
+    def exec_module(self, module) -> None:
+        """Run the module's code."""
+        exec(marshal.loads(self._compiled[module.__name__]), module.__dict__)
+
+
+def keep(compiled: dict[str, bytes]) -> None:
+    """Import these modules from memory from now on. compiled: marshalled code by the modules' full names; no packages."""
+    sys.meta_path.insert(0, Kept(compiled))
+
+
+def answer(query: str) -> str:
+    """What the estimator says to a link, in full: the peak, every moment and every row, in bytes, and the sentence."""
+    counted = estimate(of_checked(check(read_query(query).all_texts, defaults())))
+    moments = " ".join(f"{moment.name}={moment.bytes}" for moment in counted.moments)
+    rows = " ".join(f"{row.name}={row.bytes}" for row in report.components(counted))
+    return f"{counted.peak_bytes} | {moments} | {rows} | {report.headline(counted).sentence}"
+
+
+def agrees(told: str) -> bool:
+    """Whether the estimator still gives these answers. told: JSON object, the answers by link."""
+    return all(answer(query) == expected for query, expected in json.loads(told).items())

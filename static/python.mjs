@@ -1,0 +1,109 @@
+// Start Python, in one of several ways. Each is an entry of the manifest's `ways`:
+//   files       what it downloads, { url, bytes, packed, type }; the first is the WebAssembly
+//   restoring   numbers for snapshot.mjs; then the second file is the snapshot, else the library that Python starts from
+//   told        answers that the restored Python must give, by question
+//   sources     the third file is a zip of sources that is unpacked where Python looks for packages
+//   rest        parts of Python's zip that are still missing, [{ url, at }]
+//   patience    milliseconds without any progress after which it is given up
+
+import { DownloadError, download, get } from "./downloads.mjs";
+import { restore } from "./snapshot.mjs";
+
+const EMPTY_ZIP = Uint8Array.of(0x50, 0x4b, 5, 6, ...new Array(18).fill(0));
+
+/** Run an action; requests for these addresses, which Pyodide makes itself and without a hook, are answered from here. */
+async function answering(responses, action) {
+  const original = globalThis.fetch;
+  globalThis.fetch = (resource, options) => responses.get(String(resource)) ?? original(resource, options);
+  try {
+    return await action();
+  } finally {
+    globalThis.fetch = original;
+  }
+}
+
+/** Reject when nothing has been reported for so long, if there is a limit; `progress` starts the wait again. */
+function waiting(patience) {
+  let timer, give;
+  const up = new Promise((resolve, reject) => { give = reject; });
+  up.catch(() => {});
+  const stop = () => clearTimeout(timer);
+  const progress = () => {
+    stop();
+    if (patience) timer = setTimeout(() => give(new Error(`nothing has come for ${patience / 1000} s`)), patience);
+  };
+  progress();
+  return { up, progress, stop };
+}
+
+/** The snapshot is used: Pyodide's options for that. */
+function fromSnapshot({ restoring, createModule, bytes, signal }) {
+  return {
+    _loadSnapshot: Uint8Array.from(atob(restoring.head), (character) => character.charCodeAt(0)),
+    async createPyodideModule(settings) {
+      const [inner, content] = await Promise.all([createModule(settings), bytes]);
+      signal.throwIfAborted();
+      restore(inner, restoring, content);
+      return inner;
+    },
+  };
+}
+
+async function load(way, { manifest, base, signal, report, reached }) {
+  const folder = new URL(manifest.engine, base).href;
+  const [wasm, second, third] = way.files.map((file) => download(file, { base, signal, report }));
+  const bytes = way.restoring && second.then(async (response) => new Uint8Array(await response.arrayBuffer()));
+  [wasm, second, third, bytes].forEach((promise) => promise?.catch(() => {})); // whoever awaits it hears of it
+  const [{ loadPyodide }, { default: createModule }] = await Promise.all(
+    ["pyodide.mjs", "pyodide.asm.mjs"].map((script) => import(folder + script)));
+  const library = new URL("library.zip", base).href;
+  const answers = new Map([[`${folder}pyodide.asm.wasm`, wasm], [library, bytes ? Promise.resolve(new Response(EMPTY_ZIP)) : second]]);
+  const pyodide = await answering(answers, () => loadPyodide({
+    indexURL: folder, stdLibURL: library, lockFileContents: manifest.lock, packageBaseUrl: new URL(".", base).href,
+    ...(bytes && fromSnapshot({ restoring: way.restoring, createModule, bytes, signal })),
+  }));
+  signal.throwIfAborted();
+  reached("python");
+  if (way.sources) pyodide.unpackArchive(await (await third).arrayBuffer(), "zip", { extractDir: pyodide._api.sitePackages });
+  if (way.told && !pyodide.pyimport(manifest.check).agrees(JSON.stringify(way.told))) throw new Error("the snapshot gives other answers");
+  return pyodide;
+}
+
+/** Start Python in this way, or fail and stop its downloads. report(bytes) and reached(step) tell how far it is. */
+export async function startPython(way, { manifest, base, report, reached }) {
+  const controller = new AbortController();
+  const wait = waiting(way.patience);
+  const told = (action) => (value) => { wait.progress(); action(value); };
+  try {
+    const loading = load(way, { manifest, base, signal: controller.signal, report: told(report), reached: told(reached) });
+    loading.catch(() => {});
+    return await Promise.race([loading, wait.up]);
+  } catch (error) {
+    controller.abort();
+    throw error;
+  } finally {
+    wait.stop();
+  }
+}
+
+/** The `host` module for Python. */
+export function host(pyodide, way, { place, packages }, base) {
+  let extras;
+  async function load() {
+    const parts = await Promise.all(way.rest.map(async ({ url, at }) => [await (await get(new URL(url, base))).arrayBuffer(), at]));
+    const file = parts.length && pyodide.FS.open(place, "r+");
+    for (const [part, at] of parts) pyodide.FS.write(file, new Uint8Array(part), 0, part.byteLength, at);
+    if (file) pyodide.FS.close(file);
+    pyodide.runPython("import importlib; importlib.invalidate_caches()");
+    await pyodide.loadPackage(packages, { messageCallback: () => {} });
+    const missing = packages.filter((name) => !(name in pyodide.loadedPackages));
+    if (missing.length) throw new DownloadError(missing.join(", "));
+  }
+  return {
+    /** Load the rest of the standard library and the extra packages: once, and again after a failure. */
+    loadExtras() {
+      extras ??= load().catch((error) => { extras = undefined; throw error; });
+      return extras;
+    },
+  };
+}
