@@ -7,6 +7,10 @@ from js import IntersectionObserver, clearTimeout, console, document, setTimeout
 from pyodide.ffi import create_proxy
 
 
+FRAME = 20
+"""Milliseconds in which a browser shows what has been painted, if nothing keeps it."""
+
+
 def guarded(action):
     """The action, with a mistake in it told to the visitor in words and to the console in full."""
 

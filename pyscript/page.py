@@ -1,5 +1,6 @@
 """The page, live: whatever changes, in the form or the address, is checked, estimated and painted."""
 
+import asyncio
 from collections.abc import Mapping
 import json
 from types import MappingProxyType
@@ -26,7 +27,7 @@ from pyscript.address import Address
 from pyscript.bring import Bring
 from pyscript.controls import Controls
 from pyscript.dom import Region
-from pyscript.events import Later, listen, start as start_task
+from pyscript.events import FRAME, Later, listen, start as start_task
 from pyscript.exports import Exports
 from pyscript.lengths import LengthsSide
 from pyscript.own_run import OwnRun
@@ -84,25 +85,28 @@ class Page:
             "bring-read": bring.read_box, "bring-fetch": bring.fetch, "bring-cancel": bring.cancel, "bring-as-dense": bring.read_as_dense,
         }
 
-    def start(self, touched: list[str]) -> None:
-        """Take over: show what the link says, except in the fields a visitor has used while the page was loading."""
+    async def start(self, touched: list[str]) -> None:
+        """Take over: show what the link says, except in the fields a visitor has used while the page was loading.
+
+        The answer is on the screen before everything around it is worked out.
+        """
         query = self._address.query()
         self._open(query, [name for name in BY_NAME if name not in touched], memory.recall(query.removeprefix("?")))
-        if self._estimate:
-            self._results.paint_panels()
         form = document.getElementById("form")
         listen(form, "input", self._on_input)
         listen(form, "change", lambda event: self._commit())
         listen(form, "submit", lambda event: event.preventDefault())
         listen(document, "click", self._on_click)
         listen(self._dialog, "change", self._on_form)
+        self._address.on_travel(self._on_travel)
+        for button in document.querySelectorAll("button[data-action]"):
+            button.disabled = False
+        await asyncio.sleep(FRAME / 1_000)
+        self._results.up_to_date()
         listen(document.getElementById("curve"), "input", self._on_slider)
         for name in ("pointermove", "pointerdown"):
             listen(document.getElementById("curve"), name, self._on_point)
         listen(document.getElementById("curve"), "pointerleave", self._on_leave)
-        self._address.on_travel(self._on_travel)
-        for button in document.querySelectorAll("button[data-action]"):
-            button.disabled = False
 
     def _open(self, query: str, names: list[str] | None = None, kept: Mapping[str, str] = NOTHING_KEPT, *, with_pins: bool = True) -> None:
         """Show the run of a query string. Unless names are given, fields it has no use for keep what is typed in them.
@@ -368,6 +372,6 @@ class Page:
             document.getElementById(place).textContent = ""
 
 
-def start(touched: str) -> None:
+async def start(touched: str) -> None:
     """Entry for the boot script. `touched`: JSON list of the names of controls used before Python was there."""
-    Page().start(json.loads(touched))
+    await Page().start(json.loads(touched))

@@ -11,7 +11,7 @@ from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 from pyscript import panels
 from pyscript.dom import Region
-from pyscript.events import Later, listen
+from pyscript.events import FRAME, Later, listen
 from pyscript.fitmap import FitMapSide
 from pyscript.make_fit import MakeFitSide
 from pyscript.seldom import Seldom
@@ -24,10 +24,6 @@ SPEAK_AFTER = 900
 
 PHONE = "(max-width: 40rem)"
 """Screens that get the narrow drawing of the curve, as in style.css."""
-
-SOON = 0
-"""Milliseconds: after the browser has shown the headline."""
-
 
 REGIONS = (
     "headline", "accountings", "problems", "about", "components", "moments", "methods", "maxima", "alternatives", "curve",
@@ -53,7 +49,7 @@ class ResultsSide:
         self._results: panels.Results | None = None
         self._message = ""
         self._phone = window.matchMedia(PHONE)
-        self._paint_later = Later(self.paint_panels, SOON)
+        self._paint_later = Later(self.paint_panels, FRAME)
         self._speak_later = Later(self._speak, SPEAK_AFTER)
         listen(self._phone, "change", lambda event: self._paint_later.call() if self._estimate else None)
 
@@ -101,6 +97,11 @@ class ResultsSide:
         """What is worked out where it is seen has nothing to show yet."""
         for part in (self.timeline, self._map, self._make_fit, *self._seldom):
             part.forget()
+
+    def up_to_date(self) -> None:
+        """Paint everything around the answer now if it is still to come."""
+        if self._estimate and (self._results is None or self._results.estimate is not self._estimate):
+            self.paint_panels()
 
     def paint_panels(self) -> None:
         """Paint everything around the answer."""

@@ -9,11 +9,13 @@
 // in the manifest. Performance marks: boot-python, boot-module, boot-ready.
 // Sets globalThis.pyodide, so that the page's Python can be tried from the console.
 // Python finds the module `host` (see python.mjs), and its entry `start(names)` is called with a JSON list: the names of the
-// form controls that were used before it was there.
+// form controls that were used before it was there. Last, the service worker is registered.
 
 import { DownloadError, get } from "./downloads.mjs";
 import { host, startPython } from "./python.mjs";
 
+const SERVICE_WORKER = "service-worker.mjs";
+const IDLE_AFTER = 3000; // milliseconds, for browsers that do not tell when they are idle
 const STEPS = ["downloading", "starting", "working"];
 const page = document.documentElement;
 const status = document.getElementById("boot-status");
@@ -88,6 +90,14 @@ async function start(manifest, base) {
   throw problem;
 }
 
+/** Keep the page for use without a network, once there is nothing else to do; not in a frame, nor where data is dear. */
+function keepForLater(base) {
+  if (globalThis.top !== globalThis || navigator.connection?.saveData || !("serviceWorker" in navigator)) return;
+  const keep = () => navigator.serviceWorker.register(new URL(SERVICE_WORKER, base)).catch((error) => console.info(`Not kept for use without a network: ${error.message}`));
+  if (globalThis.requestIdleCallback) requestIdleCallback(keep);
+  else setTimeout(keep, IDLE_AFTER);
+}
+
 async function main() {
   const used = watchControls();
   retry.addEventListener("click", () => location.reload());
@@ -107,6 +117,7 @@ async function main() {
     performance.mark("boot-module");
     await app.start(JSON.stringify(used()));
     end("ready", "ready");
+    keepForLater(base);
   } catch (error) {
     console.error(error);
     end(error instanceof DownloadError ? "noDownload" : "failed", "failed");

@@ -13,8 +13,8 @@ export async function get(url, options) {
   }
 }
 
-/** What comes through, with each piece's size reported, and failures as DownloadError. */
-function counted(body, report) {
+/** What comes through, with each piece's size reported. */
+function counted(body, report, failed) {
   const reader = body.getReader();
   return new ReadableStream({
     async pull(controller) {
@@ -27,16 +27,21 @@ function counted(body, report) {
           controller.enqueue(value);
         }
       } catch (error) {
-        controller.error(new DownloadError(error.message));
+        const problem = new DownloadError(error.message);
+        failed(problem);
+        controller.error(problem);
       }
     },
     cancel: (reason) => reader.cancel(reason),
   });
 }
 
-/** Download one file of the manifest: { url, packed, type }. Gives a response of its content, unpacked. */
-export async function download({ url, packed, type }, { base, signal, report }) {
-  const response = await get(new URL(url, base), { signal });
-  const body = counted(response.body, report);
+/**
+ * Download one file of the manifest: { url, packed, type }. Gives a response of its content, unpacked.
+ * failed(error) hears of a failure at once, since Pyodide swallows those of its own requests.
+ */
+export async function download({ url, packed, type }, { base, signal, report, failed }) {
+  const response = await get(new URL(url, base), { signal }).catch((error) => { failed(error); throw error; });
+  const body = counted(response.body, report, failed);
   return new Response(packed ? body.pipeThrough(new DecompressionStream("gzip")) : body, { headers: { "Content-Type": type } });
 }

@@ -22,7 +22,7 @@ async function answering(responses, action) {
   }
 }
 
-/** Reject when nothing has been reported for so long, if there is a limit; `progress` starts the wait again. */
+/** Until `give` is called, or nothing has been reported for so long, if there is a limit; `progress` starts that wait again. */
 function waiting(patience) {
   let timer, give;
   const up = new Promise((resolve, reject) => { give = reject; });
@@ -33,7 +33,7 @@ function waiting(patience) {
     if (patience) timer = setTimeout(() => give(new Error(`nothing has come for ${patience / 1000} s`)), patience);
   };
   progress();
-  return { up, progress, stop };
+  return { up, give, progress, stop };
 }
 
 /** The snapshot is used: Pyodide's options for that. */
@@ -49,9 +49,9 @@ function fromSnapshot({ restoring, createModule, bytes, signal }) {
   };
 }
 
-async function load(way, { manifest, base, signal, report, reached }) {
+async function load(way, { manifest, base, signal, report, reached, failed }) {
   const folder = new URL(manifest.engine, base).href;
-  const [wasm, second, third] = way.files.map((file) => download(file, { base, signal, report }));
+  const [wasm, second, third] = way.files.map((file) => download(file, { base, signal, report, failed }));
   const bytes = way.restoring && second.then(async (response) => new Uint8Array(await response.arrayBuffer()));
   [wasm, second, third, bytes].forEach((promise) => promise?.catch(() => {})); // whoever awaits it hears of it
   const [{ loadPyodide }, { default: createModule }] = await Promise.all(
@@ -75,7 +75,7 @@ export async function startPython(way, { manifest, base, report, reached }) {
   const wait = waiting(way.patience);
   const told = (action) => (value) => { wait.progress(); action(value); };
   try {
-    const loading = load(way, { manifest, base, signal: controller.signal, report: told(report), reached: told(reached) });
+    const loading = load(way, { manifest, base, signal: controller.signal, report: told(report), reached: told(reached), failed: wait.give });
     loading.catch(() => {});
     return await Promise.race([loading, wait.up]);
   } catch (error) {

@@ -1,5 +1,6 @@
 """What build.py and the finished dist/ promise: readable failures, nothing fetched too early, every licence shipped."""
 
+import gzip
 import http.client
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 from pyscript.tree import h, markup
 from vramplan_site import pages, toolchain
 from vramplan_site.server import open_server
+from vramplan_site.site import first_files
 from vramplan_site.toolchain import DIST, ROOT
 
 
@@ -30,6 +32,11 @@ def build_py(*arguments, **environment):
 def manifest() -> dict:
     (file,) = DIST.glob("boot-*.json")
     return json.loads(file.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def ways(manifest) -> dict:
+    return {way["name"]: way for way in manifest["ways"]}
 
 
 @pytest.fixture(scope="module")
@@ -112,14 +119,14 @@ def test_digest_depends_on_names_and_contents_only():
     assert toolchain.digest(folder / "boot.mjs") != toolchain.digest(folder / "style.css")
 
 
-def test_server_sends_types_and_caching(head, manifest):
+def test_server_sends_types_and_caching(head, manifest, ways):
     status, headers = head("/")
     assert status == 200
     assert headers["cache-control"] == "no-cache"
     for path, kind in [
         (manifest["engine"] + "pyodide.mjs", "text/javascript"),
-        (manifest["engine"] + "pyodide.asm.wasm", "application/wasm"),
-        (manifest["start"], "application/zip"),
+        (ways["snapshot"]["files"][1]["url"], "application/octet-stream"),
+        (ways["zip"]["files"][1]["url"], "application/zip"),
     ]:
         status, headers = head("/" + path)
         assert (status, headers["content-type"]) == (200, kind)
@@ -143,21 +150,36 @@ def test_page_names_no_other_host_and_no_absolute_path():
         assert (DIST / url).is_file(), url
 
 
-def test_start_holds_no_extras(manifest):
+def test_start_holds_no_extras(ways):
     """The page starts without pydantic; what it starts from is compiled, and holds what the packages read."""
-    early = {file["url"] for file in manifest["files"]}
-    assert early == {manifest["start"], manifest["engine"] + "pyodide.asm.wasm"}
-    with zipfile.ZipFile(DIST / manifest["start"]) as archive:
+    with zipfile.ZipFile(DIST / ways["zip"]["files"][1]["url"]) as archive:
         names = set(archive.namelist())
     assert {"vramplan/__init__.pyc", "vramplan/data/models.json", "pyscript/page.pyc", "typing.pyc"} <= names
     assert not [name for name in names if name.endswith(".py") or name.startswith(("pydantic", "numpy", "micropip"))]
 
 
-def test_rest_completes_the_standard_library(manifest, tmp_path):
+def test_the_page_stays_small(ways):
+    """What comes before the first number, from a host that compresses nothing and from one that does."""
+    urls = first_files(DIST)
+    assert {file["url"] for file in ways["snapshot"]["files"]} < urls
+    contents = [(DIST / url).read_bytes() for url in urls]
+    plain = sum(map(len, contents))
+    compressed = sum(min(len(content), len(gzip.compress(content, 6))) for content in contents)
+    assert len(urls) > 10 and compressed <= 8_000_000 and plain <= 9_500_000
+
+
+def test_what_is_downloaded_first_is_what_the_manifest_says(ways):
+    for way in ways.values():
+        for file in way["files"]:
+            assert (DIST / file["url"]).stat().st_size == file["bytes"]
+
+
+def test_rest_completes_the_standard_library(ways, tmp_path):
     """Written over the end of the start zip, the rest makes one sound zip with every module once."""
-    extras = manifest["extras"]
+    start, rest = ways["snapshot"]["rest"]
+    assert (start, [rest]) == ({"url": ways["zip"]["files"][1]["url"], "at": 0}, ways["zip"]["rest"])
     whole = tmp_path / "whole.zip"
-    whole.write_bytes((DIST / manifest["start"]).read_bytes()[:extras["at"]] + (DIST / extras["rest"]).read_bytes())
+    whole.write_bytes((DIST / start["url"]).read_bytes()[:rest["at"]] + (DIST / rest["url"]).read_bytes())
     with zipfile.ZipFile(whole) as archive:
         assert archive.testzip() is None
         names = [name for name in archive.namelist() if not name.startswith(("vramplan/", "pyscript/"))]

@@ -1,7 +1,6 @@
 """`build.py bench`: how long a calculation takes here, and how soon the page is live beside bare Pyodide."""
 
 import statistics
-import tempfile
 import threading
 import time
 import timeit
@@ -10,21 +9,11 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from vramplan_site import toolchain
+from vramplan_site import bench_page, toolchain
 from vramplan_site.server import open_server
 from vramplan_site.toolchain import DIST
 
 ROUNDS = 5
-READY = "performance.getEntriesByName('boot-ready')[0].startTime"
-
-BARE_PAGE = """<!doctype html><title>Bare Pyodide</title><link rel="icon" href="data:,"><script type="module">
-import { loadPyodide } from "./pyodide/pyodide.mjs";
-(await loadPyodide()).runPython("1 + 1");
-performance.mark("boot-ready");
-document.documentElement.dataset.boot = "ready";
-</script>"""
-
-
 def main() -> int:
     """Print every table."""
     print("Calculation, native Python   milliseconds")
@@ -39,9 +28,16 @@ def main() -> int:
     print(f"\nMap of what fits, in the page (median of {ROUNDS})   milliseconds   longest slice")
     for name, (total, longest) in map_times().items():
         print(f"  {name:<27}{total:>31.1f}{longest:>16.1f}")
-    ours, bare = start_times()
-    print(f"\nPage live (new browser, median of {ROUNDS})   milliseconds   ratio")
-    print(f"  bare Pyodide{bare:>37.0f}{1:>8.2f}\n  VRAM Plan{ours:>40.0f}{ours / bare:>8.2f}")
+    plain, compressed = bench_page.transfer()
+    print(f"\nBytes until the first number   million\n  from a host that compresses nothing{plain / 1e6:>19.2f}\n  from one that compresses{compressed / 1e6:>30.2f}")
+    print(f"\nFirst number of a shared link, beside bare Pyodide (median of {ROUNDS})   milliseconds   ratio (of each round)")
+    for kind, pairs in bench_page.start_ratios(ROUNDS).items():
+        ours, bare = (statistics.median(times) for times in zip(*pairs, strict=True))
+        ratios = [mine / its for mine, its in pairs]
+        print(f"  {kind:<27}{ours:>10.0f} of {bare:>6.0f}{statistics.median(ratios):>8.2f}   ({', '.join(f'{ratio:.2f}' for ratio in ratios)})")
+    print(f"\nTyping, processor slowed {bench_page.SLOWDOWN} times (median of {bench_page.KEYSTROKES})   milliseconds")
+    for name, times in bench_page.typing_times().items():
+        print(f"  {name:<27}{statistics.median(times):>10.0f}")
     return 0
 
 
@@ -157,26 +153,6 @@ def map_times() -> dict[str, tuple[float, float]]:
             times[name] = statistics.median(map(sum, found)), statistics.median(map(max, found))
         browser.close()
     return times
-
-
-def start_times() -> tuple[float, float]:
-    """Median milliseconds until the page is live, and until a page with nothing but Pyodide is; taken in turns."""
-    from playwright.sync_api import sync_playwright
-
-    times, chromium = {"ours": [], "bare": []}, toolchain.chromium()
-    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
-        (Path(scratch) / "index.html").write_text(BARE_PAGE, "utf-8")
-        (Path(scratch) / "pyodide").symlink_to(toolchain.npm_package("pyodide"), target_is_directory=True)
-        with served(DIST) as ours, served(Path(scratch)) as bare:
-            for _ in range(ROUNDS):
-                for name, url in (("bare", bare), ("ours", ours)):
-                    browser = playwright.chromium.launch(executable_path=chromium)
-                    page = browser.new_page()
-                    page.goto(url)
-                    page.wait_for_selector("html[data-boot=ready]", timeout=120_000)
-                    times[name].append(page.evaluate(READY))
-                    browser.close()
-    return statistics.median(times["ours"]), statistics.median(times["bare"])
 
 
 @contextmanager

@@ -21,8 +21,16 @@ STDLIB_PLACE = "/lib/python314.zip"
 WASM, STOCK = "pyodide.asm.wasm", "python_stdlib.zip"
 """Files of the npm package: the engine, and the standard library it comes with."""
 
+PAGE = "index.html"
+
 BOOT = "boot.mjs"
 """The script of static/ that a page names; it imports the others."""
+
+SERVICE_WORKER = "service-worker.mjs"
+"""The script of static/ that is served under its own name."""
+
+NAMED = re.compile(rb'<(?:link|script|img)\b[^>]*?\s(?:href|src)="([^"?#:]+)"|data-manifest="([^"]+)"')
+"""What a page names of its build."""
 
 PATIENCE = 15_000
 """Milliseconds without progress after which a start from the snapshot is given up."""
@@ -53,6 +61,7 @@ def build_site(hub: str = ORIGIN) -> None:
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
     write_pages(DIST, write_assets(runtime), hub)
+    write_service_worker(DIST)
     write_licences(DIST, runtime)
     toolchain.write_stamp(stamp, wanted)
     size = sum(file.stat().st_size for file in DIST.rglob("*") if file.is_file())
@@ -97,7 +106,8 @@ def write_static() -> dict[str, str]:
         return files[name]
 
     for file in sorted(folder.iterdir()):
-        write(file.name)
+        if file.name != SERVICE_WORKER:
+            write(file.name)
     return files
 
 
@@ -141,6 +151,35 @@ def ways(runtime: Runtime, start: dict, rest: dict) -> list[dict]:
         {"name": "zip", "files": [wasm, part(start["url"])], "rest": [rest]},
         {"name": "stock", "files": [wasm, stock, sources], "sources": True, "rest": []},
     ]
+
+
+def write_service_worker(dist: Path) -> None:
+    """Write the script that keeps this build for use without a network; its name never changes, its content does with the build."""
+    page = (dist / PAGE).read_bytes()
+    manifest = json.loads((dist / named_manifest(page)).read_text("utf-8"))
+    files = {
+        *first_files(dist), *(file["url"] for way in manifest["ways"][:2] for file in (*way["files"], *way["rest"])),
+        *(package["file_name"] for package in manifest["lock"]["packages"].values()),
+    }
+    told = {"BUILD": short_hash(page), "PAGE": sorted(named_files(page)), "FILES": sorted(files - {PAGE})}
+    head = "".join(f"const {key} = {json.dumps(value)};\n" for key, value in told.items())
+    (dist / SERVICE_WORKER).write_text(head + (ROOT / "static" / SERVICE_WORKER).read_text("utf-8"), "utf-8")
+
+
+def first_files(dist: Path) -> set[str]:
+    """Everything that comes before the first number, by name."""
+    page = (dist / PAGE).read_bytes()
+    return {PAGE, *named_files(page), *(file.name for file in dist.glob("*.woff2"))}
+
+
+def named_files(page: bytes) -> set[str]:
+    """The files of its build that a page names, all of which it loads at once."""
+    return {url.decode() for urls in NAMED.findall(page) for url in urls if url}
+
+
+def named_manifest(page: bytes) -> str:
+    """The name of the manifest that a page gives its boot script."""
+    return next(url.decode() for *_, url in NAMED.findall(page) if url)
 
 
 def part(url: str) -> dict:

@@ -116,7 +116,7 @@ class Visit:
 
     def __init__(self, browser, site, **options):
         self.site = site
-        self.context = browser.new_context(**{"viewport": WIDE, "accept_downloads": True, **options})
+        self.context = browser.new_context(**{"viewport": WIDE, "accept_downloads": True, "service_workers": "block", **options})
         self.context.set_default_timeout(ACTION_MS)
         self.watch = Watch(self.context)
 
@@ -136,7 +136,7 @@ def visit(browser, site):
     """Makes visitors: visit(**options of the browser context). Each is checked and closed after the test."""
     visits = []
 
-    def start(**options):
+    def start(site=site, **options):
         visits.append(Visit(browser, site, **options))
         return visits[-1]
 

@@ -12,7 +12,8 @@ from vramplan.fit import fit
 import runs
 
 OPENING_NUMBERS = re.compile("opening configuration")
-START_ZIP = re.compile(r"/app-[^/]*\.zip$")
+STARTS = re.compile(r"/(snapshot|app|stock)-[^/]*\.(bin|zip)$")
+"""Whatever Python is started from."""
 
 
 def test_the_page_is_useful_before_any_script_runs(visit):
@@ -58,7 +59,7 @@ def test_the_page_is_useful_before_any_script_runs(visit):
 def test_loading_is_visible_and_keeps_what_is_typed(visit):
     visitor = visit()
     held = []
-    visitor.context.route(START_ZIP, lambda route: held.append(route))
+    visitor.context.route(STARTS, lambda route: held.append(route))
     page = visitor.blank()
     page.page.goto(visitor.site)
     loading = page.status("Loading the calculator")
@@ -71,8 +72,7 @@ def test_loading_is_visible_and_keeps_what_is_typed(visit):
     expect(page.control("micro_batch")).to_be_focused()
     expect(loading).to_be_visible()
     expect(page.root.get_by_text("Your run is computed as soon as")).to_be_visible()
-    (route,) = held
-    route.continue_()
+    held[-1].continue_()
     page.wait_ready()
 
     expect(loading).not_to_be_visible()
@@ -97,12 +97,12 @@ def test_without_webassembly_the_page_says_so_and_keeps_its_numbers(visit):
 
 def test_a_failed_download_is_told_and_can_be_tried_again(visit):
     visitor = visit()
-    visitor.watch.expect_error(r"/app-[^/]*\.zip|/pyodide-")  # the request, then Python's own account of what it misses
-    visitor.context.route(START_ZIP, lambda route: route.abort())
+    visitor.watch.expect_error(r"/(snapshot|app|stock)-|/pyodide-")  # the requests, and Python's own account of what it misses
+    visitor.context.route(STARTS, lambda route: route.abort())
     page = visitor.blank()
     page.page.goto(visitor.site + "?v=2&sequence_length=4096")
     expect(page.status("could not be downloaded")).to_be_visible()
-    visitor.context.unroute(START_ZIP)
+    visitor.context.unroute(STARTS)
     page.button("Try again").click()
     page.wait_ready()
     expect(page.button("Try again")).not_to_be_visible()

@@ -1,0 +1,137 @@
+"""Without a network: the second visit works, and a new build replaces an old one whole."""
+
+import json
+import re
+import shutil
+
+from playwright.sync_api import expect
+import pytest
+
+from conftest import DIST, serving
+import runs
+from vramplan_site.site import write_service_worker
+
+QUERY = "?v=2&sequence_length=4096&method=lora"
+RUN = {"sequence_length": "4096", "method": "lora"}
+STATE = """async wanted => {
+    const registration = await navigator.serviceWorker.ready;
+    while (!registration[wanted] || registration[wanted].state === "activating") await new Promise(done => setTimeout(done, 50));
+}"""
+BUILDS = """async wanted => {
+    while ((await caches.keys()).length !== wanted) await new Promise(done => setTimeout(done, 50));
+}"""
+REGISTERED = """async () => {
+    const { installing } = await navigator.serviceWorker.register("service-worker.mjs");
+    await new Promise(done => { installing.onstatechange = () => { if (installing.state !== "installing") done(); }; });
+    return [installing.state, await Promise.all((await caches.keys()).map(async name => (await (await caches.open(name)).keys()).length))];
+}"""
+
+
+@pytest.fixture
+def online(visit):
+    """Makes visitors whose browser keeps pages."""
+    return lambda address: visit(site=address, service_workers="allow")
+
+
+def kept(page):
+    """Wait until the page’s build is kept, whole."""
+    page.page.evaluate(STATE, "active")
+
+
+def files_of(page):
+    """What the page has loaded of the site, by name."""
+    names = page.page.evaluate("performance.getEntriesByType('resource').map(entry => entry.name)")
+    return {name.removeprefix(page.address) for name in names if name.startswith(page.address)}
+
+
+def other_build(folder):
+    """The same page built from other sources: all names are other ones."""
+    target = folder / "other"
+    shutil.copytree(DIST, target)
+    page = (target / "index.html").read_text("utf-8")
+    renamed = {}
+    for file in sorted(target.iterdir()):
+        if found := re.fullmatch(r"(.+-)([0-9a-f]{12})(\.\w+)", file.name):
+            renamed[file.name] = f"{found[1]}{found[2][::-1]}{found[3]}"
+    for name in renamed:
+        (target / name).rename(target / renamed[name])
+    for file in target.iterdir():
+        if file.suffix in (".mjs", ".json", ".css", ".html") and file.name != "service-worker.mjs":
+            text = file.read_text("utf-8")
+            for name, other in renamed.items():
+                text = text.replace(name, other)
+            file.write_text(text, "utf-8")
+    assert (target / "index.html").read_text("utf-8") != page
+    write_service_worker(target)
+    return target
+
+
+def test_the_second_visit_needs_no_network(online):
+    with serving(DIST) as address:
+        visitor = online(address)
+        kept(visitor.open(QUERY))
+    page = visitor.blank()
+    visitor.watch.allow_error("ERR_CONNECTION_REFUSED")
+    page.open(QUERY)
+    page.expect_headline(runs.of(**RUN))
+    expect(page.root.locator("html")).to_have_attribute("data-way", "snapshot")
+    page.share()
+    with page.page.expect_download() as saving:
+        page.dialog.get_by_role("button", name="Save as JSON").click()
+    with open(saving.value.path(), encoding="utf-8") as file:
+        assert json.load(file)["peak_bytes"] == runs.of(**RUN).peak_bytes
+
+
+def test_a_page_under_a_sub_path_is_kept_there(online, tmp_path):
+    shutil.copytree(DIST, tmp_path / "tools" / "vram")
+    with serving(tmp_path) as address:
+        visitor = online(f"{address}tools/vram/")
+        kept(visitor.open(QUERY))
+        assert visitor.open(QUERY).page.evaluate("navigator.serviceWorker.controller.scriptURL") == f"{address}tools/vram/service-worker.mjs"
+    page = visitor.blank()
+    visitor.watch.allow_error("ERR_CONNECTION_REFUSED")
+    page.open(QUERY)
+    page.expect_headline(runs.of(**RUN))
+
+
+def test_a_new_build_is_seen_at_once_and_never_mixed_with_the_old_one(online, tmp_path):
+    new = other_build(tmp_path)
+    site = tmp_path / "site"
+    site.symlink_to(DIST, target_is_directory=True)
+    with serving(site) as address:
+        visitor = online(address)
+        first = visitor.open(QUERY)
+        kept(first)
+        old_files = files_of(first)
+        site.unlink()
+        site.symlink_to(new, target_is_directory=True)
+
+        second = visitor.open(QUERY)
+        second.expect_headline(runs.of(**RUN))
+        new_files = files_of(second)
+        changed = {name for name in old_files if re.search(r"-[0-9a-f]{12}\.", name)}
+        assert changed and not changed & new_files
+        second.page.evaluate(STATE, "waiting")
+        assert not files_of(first) & (new_files - old_files)
+        for page in (first, second):
+            page.page.close()
+        third = visitor.open(QUERY)
+        third.page.evaluate(BUILDS, 1)
+    fourth = visitor.blank()
+    visitor.watch.allow_error("ERR_CONNECTION_REFUSED")
+    fourth.open(QUERY)
+    fourth.expect_headline(runs.of(**RUN))
+    assert not changed & files_of(fourth)
+
+
+def test_a_page_and_a_worker_of_different_builds_are_not_kept_together(online, tmp_path):
+    """Deployed file by file, the page still the old one: nothing is kept until both are of one build."""
+    new = other_build(tmp_path)
+    site = tmp_path / "site"
+    shutil.copytree(DIST, site)
+    shutil.copyfile(new / "service-worker.mjs", site / "service-worker.mjs")
+    with serving(site) as address:
+        visitor = online(address)
+        page = visitor.open(QUERY)
+        assert page.page.evaluate(REGISTERED) == ["redundant", []]
+        page.expect_headline(runs.of(**RUN))

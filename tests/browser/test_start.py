@@ -1,0 +1,148 @@
+"""How Python starts: from the snapshot, and in another way when that one fails; every way gives the same numbers."""
+
+import json
+import re
+
+from playwright.sync_api import expect
+import pytest
+
+import runs
+
+LINK = {"sequence_length": "4096", "method": "lora", "rank": "24"}
+QUERY = "?v=2&" + "&".join(f"{name}={text}" for name, text in LINK.items())
+SNAPSHOT, ZIP, MANIFEST = (re.compile(rf"/{name}$") for name in (r"snapshot-[^/]*\.bin", r"app-[^/]*\.zip", r"boot-[^/]*\.json"))
+LONG_ENOUGH = 60_000
+FALLEN_BACK = "Python did not start from the"
+
+
+class Fallbacks:
+    """A visitor’s page and what its console says about ways that failed."""
+
+    def __init__(self, visitor):
+        self.visitor, self.told = visitor, []
+        self.page = visitor.blank()
+        self.page.page.on("console", lambda message: self.told.append(message.text) if message.text.startswith(FALLEN_BACK) else None)
+
+    def expect_start(self, way, *failed):
+        """The page opens a link in this way, after these failed, with the right numbers."""
+        self.page.wait_ready()
+        expect(self.page.root.locator("html")).to_have_attribute("data-way", way)
+        self.page.expect_headline(runs.of(**LINK))
+        assert [re.match(rf"{FALLEN_BACK} (\w+): ", text)[1] for text in self.told] == list(failed)
+
+    def open(self):
+        self.page.page.goto(self.visitor.site + QUERY)
+
+
+@pytest.fixture
+def opened(visit):
+    return Fallbacks(visit())
+
+
+def altered(change):
+    """Answers a request with what the server has, changed."""
+    def answer(route):
+        response = route.fetch()
+        body = bytearray(response.body())
+        route.fulfill(response=response, body=bytes(change(body)))
+    return answer
+
+
+def damaged(body):
+    """One byte in the middle is another."""
+    body[len(body) // 2] ^= 0xFF
+    return body
+
+
+def manifest_with(change):
+    """Answers with a manifest in which the snapshot’s entry is changed."""
+    def edit(body):
+        manifest = json.loads(body)
+        change(manifest["ways"][0])
+        return json.dumps(manifest).encode()
+    return altered(edit)
+
+
+def test_a_shared_link_starts_from_the_snapshot(opened):
+    opened.open()
+    opened.expect_start("snapshot")
+    assert opened.visitor.watch.asked_for(".zip") == []
+
+
+def test_a_damaged_snapshot_falls_back_to_the_zip(opened):
+    opened.visitor.context.route(SNAPSHOT, altered(damaged))
+    opened.open()
+    opened.expect_start("zip", "snapshot")
+
+
+def test_a_snapshot_of_another_runtime_falls_back_to_the_zip(opened):
+    def another(way):
+        way["restoring"]["checked"]["sum"] += 1
+    opened.visitor.context.route(MANIFEST, manifest_with(another))
+    opened.open()
+    opened.expect_start("zip", "snapshot")
+    assert "another runtime" in opened.told[0]
+
+
+def test_a_snapshot_that_counts_otherwise_falls_back_to_the_zip(opened):
+    def otherwise(way):
+        link = next(iter(way["told"]))
+        way["told"][link] = way["told"][link].replace("1", "2", 1)
+    opened.visitor.context.route(MANIFEST, manifest_with(otherwise))
+    opened.open()
+    opened.expect_start("zip", "snapshot")
+    assert "other answers" in opened.told[0]
+
+
+def test_a_snapshot_that_never_comes_falls_back_to_the_zip(opened):
+    held = []
+    opened.page.page.clock.install()
+    opened.visitor.context.route(SNAPSHOT, lambda route: held.append(route))
+    with opened.page.page.expect_request(SNAPSHOT):
+        opened.open()
+    expect(opened.page.status("Loading the calculator")).to_be_visible()
+    with opened.page.page.expect_request(ZIP):
+        while not opened.told:
+            opened.page.page.clock.run_for(LONG_ENOUGH)
+    opened.expect_start("zip", "snapshot")
+    assert held and "nothing has come" in opened.told[0]
+
+
+def test_without_snapshot_and_zip_the_stock_library_does(opened):
+    opened.visitor.watch.allow_error(".*")  # Python tells at length what it cannot read
+    opened.visitor.context.route(SNAPSHOT, altered(damaged))
+    opened.visitor.context.route(ZIP, altered(lambda body: body[:1000]))
+    opened.open()
+    opened.expect_start("stock", "snapshot", "zip")
+
+
+@pytest.mark.parametrize("broken", ([], [SNAPSHOT], [SNAPSHOT, ZIP]), ids=("snapshot", "zip", "stock"))
+def test_documents_can_be_saved_whatever_the_page_started_from(visit, broken):
+    visitor = visit()
+    visitor.watch.allow_error(".*")
+    for pattern in broken:
+        visitor.context.route(pattern, lambda route: route.abort())
+    page = visitor.open(QUERY)
+    page.share()
+    with page.page.expect_download() as saving:
+        page.dialog.get_by_role("button", name="Save as JSON").click()
+    with open(saving.value.path(), encoding="utf-8") as file:
+        assert json.load(file)
+
+
+def test_two_restored_pages_draw_different_chances(visit):
+    """What a snapshot would repeat in every browser."""
+    drawn = [visit().open(QUERY).page.evaluate("pyodide.runPython('import random; random.random()')") for _ in range(2)]
+    assert drawn[0] != drawn[1]
+
+
+def test_loading_names_bytes_and_steps(visit):
+    visitor = visit()
+    held = []
+    visitor.context.route(SNAPSHOT, lambda route: held.append(route))
+    page = visitor.blank()
+    page.page.goto(visitor.site + QUERY)
+    expect(page.root.locator("#boot-bytes")).to_have_text(re.compile(r"^Step 1 of 3 · \d+\.\d of \d+\.\d MB$"))
+    held[0].continue_()
+    page.wait_ready()
+    expect(page.root.locator("#boot-bytes")).to_have_text("")
