@@ -9,7 +9,7 @@
 const SCOPE = registration.scope;
 const KEPT = `${SCOPE} ${BUILD}`;
 const PLACES = new Set(FILES.map((name) => new URL(name, SCOPE).href));
-const PATIENCE = 4000; // milliseconds that the network has for the page where a kept one is there
+const PATIENCE = 6000; // milliseconds that the network has for the page where a kept one is there
 
 /** Keep this build, or fail: also when the page is already, or still, of another one. */
 async function keep() {
@@ -25,7 +25,6 @@ async function keep() {
 async function clear() {
   const names = await caches.keys();
   await Promise.all(names.filter((name) => name.startsWith(`${SCOPE} `) && name !== KEPT).map((name) => caches.delete(name)));
-  await registration.navigationPreload?.enable();
 }
 
 async function kept(place) {
@@ -33,12 +32,12 @@ async function kept(place) {
 }
 
 /** The page: from the network, or as it is kept where the network has none, or takes too long. */
-async function page(event) {
+async function page(request) {
   const late = new Promise((resolve) => { setTimeout(() => resolve(kept(SCOPE)), PATIENCE); });
-  const network = Promise.resolve(event.preloadResponse).then((response) => response ?? fetch(event.request));
+  const network = fetch(request.url, { cache: "no-cache", redirect: "manual" });
   try {
     const response = await Promise.race([network, late.then((found) => found ?? network)]);
-    return response.ok ? response : await kept(SCOPE) ?? response;
+    return response.ok || response.type === "opaqueredirect" ? response : await kept(SCOPE) ?? response;
   } catch (error) {
     const found = await kept(SCOPE);
     if (found) return found;
@@ -53,7 +52,7 @@ addEventListener("fetch", (event) => {
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET") return;
   if (request.mode === "navigate") {
-    if ([SCOPE, `${SCOPE}index.html`].includes(origin + pathname)) event.respondWith(page(event));
+    if ([SCOPE, `${SCOPE}index.html`].includes(origin + pathname)) event.respondWith(page(request));
   } else if (PLACES.has(request.url)) {
     event.respondWith(kept(request.url).then((found) => found ?? fetch(request)));
   }

@@ -14,6 +14,8 @@ from vramplan_site.server import open_server
 from vramplan_site.toolchain import DIST
 
 ROUNDS = 5
+
+
 def main() -> int:
     """Print every table."""
     print("Calculation, native Python   milliseconds")
