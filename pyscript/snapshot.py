@@ -25,7 +25,10 @@ class Kept(InspectLoader):
 
     def find_spec(self, name: str, path=None, target=None) -> ModuleSpec | None:
         """How to import a module that is held here."""
-        return ModuleSpec(name, self, origin="snapshot") if name in self._compiled else None
+        if name not in self._compiled:
+            return None
+        package = any(other.startswith(f"{name}.") for other in self._compiled)
+        return ModuleSpec(name, self, origin="snapshot", is_package=package)
 
     def get_code(self, name: str):
         """The module's code."""
@@ -36,7 +39,7 @@ class Kept(InspectLoader):
 
 
 def keep(compiled: dict[str, bytes]) -> None:
-    """Import these modules from memory from now on. compiled: marshalled code by the modules' full names; no packages."""
+    """Import these modules from memory from now on. compiled: marshalled code by the modules' full names, a package's with all of its modules."""
     sys.meta_path.insert(0, Kept(compiled))
 
 

@@ -36,6 +36,9 @@ FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 WARMED = ("v=1", "v=2", "v=2&method=full&gpu=80", "v=2&method=lora&sequence_length=4096")
 """Links that are counted before the snapshot is taken."""
 
+AT_START = ("pyscript.page", "pyscript.snapshot")
+"""Modules that the page itself asks for; they and what they import are imported in it from the first."""
+
 NOT_AT_START = ("cli.py", "__main__.py", "documents.py", "export_document.py", "fetching.py", "png.py", "yaml_text.py")
 """Modules whose imports do not count for the start: the terminal's, and those that need the extras."""
 
@@ -201,14 +204,21 @@ def make_snapshot(folder: Path, pyodide: Path, start: Path) -> None:
 
 
 def later_modules() -> list[str]:
-    """Our modules that cannot be imported, or need not, before the page is there: those of the browser, of the extras, of the terminal."""
+    """Our modules that are not imported before the snapshot is taken.
+
+    Some cannot be: those of the browser, of the extras and of the terminal. Others need not: what the page imports only
+    when it is first used is smaller as code.
+    """
     files = {module_name(folder, file): file for folder in PACKAGES.values() for file in folder.rglob("*.py")}
-    imports = {name: at_once(file) for name, file in files.items()}
-    there = {*sys.stdlib_module_names, "pyodide", *PACKAGES}
+    imports = {name: at_once(file) | {name.rpartition(".")[0]} for name, file in files.items()}
+    there = {*sys.stdlib_module_names, "pyodide", "", *PACKAGES}
+    first = {*AT_START}
+    while more := {each for name in first for each in imports[name] if each in files} - first:
+        first |= more
     later = {name for name, file in files.items() if file.name in NOT_AT_START or not {each.split(".")[0] for each in imports[name]} <= there}
     while more := {name for name in files.keys() - later if imports[name] & later}:
         later |= more
-    return sorted(later)
+    return sorted(later | (files.keys() - first))
 
 
 def module_name(folder: Path, file: Path) -> str:

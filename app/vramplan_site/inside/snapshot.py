@@ -39,16 +39,18 @@ def import_packages(later: list[str]) -> dict[str, bytes]:
 
 
 def warm(links: list[str]) -> None:
-    """Paint what the page paints, so that tables are read and the interpreter has seen the code."""
+    """Paint what the page paints, so that tables are read and the interpreter has seen the code; the runs are forgotten again."""
     from pyscript import panels
     from pyscript.snapshot import answer
     from vramplan import Settings, estimate
+    from vramplan.accountings.step.moments import forget
 
     for link in links:
         answer(link)
     opening = estimate(Settings())
     panels.headline(opening), panels.accountings(opening.settings, opening), panels.about(opening)
     panels.results(opening)
+    forget()
 
 
 def zero_freed(end: int) -> None:
