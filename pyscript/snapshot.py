@@ -20,26 +20,27 @@ from vramplan.settings import of_checked
 class Kept(InspectLoader):
     """Finds modules among compiled ones that are held in memory: those that were not imported when the snapshot was made."""
 
-    def __init__(self, compiled: dict[str, bytes]):
+    def __init__(self, compiled: dict[str, tuple[bytes, bool]]):
         self._compiled = compiled
 
     def find_spec(self, name: str, path=None, target=None) -> ModuleSpec | None:
         """How to import a module that is held here."""
-        if name not in self._compiled:
-            return None
-        package = any(other.startswith(f"{name}.") for other in self._compiled)
-        return ModuleSpec(name, self, origin="snapshot", is_package=package)
+        return ModuleSpec(name, self, origin="snapshot", is_package=self.is_package(name)) if name in self._compiled else None
+
+    def is_package(self, name: str) -> bool:
+        """Whether the module has others in it."""
+        return self._compiled[name][1]
 
     def get_code(self, name: str):
         """The module's code."""
-        return marshal.loads(self._compiled[name])
+        return marshal.loads(self._compiled[name][0])
 
     def get_source(self, name: str) -> None:
         """Sources are not held."""
 
 
-def keep(compiled: dict[str, bytes]) -> None:
-    """Import these modules from memory from now on. compiled: marshalled code by the modules' full names, a package's with all of its modules."""
+def keep(compiled: dict[str, tuple[bytes, bool]]) -> None:
+    """Import these modules from memory from now on. compiled: marshalled code, and whether it is a package, by full names."""
     sys.meta_path.insert(0, Kept(compiled))
 
 

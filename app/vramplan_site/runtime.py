@@ -19,7 +19,7 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +39,8 @@ WARMED = ("v=1", "v=2", "v=2&method=full&gpu=80", "v=2&method=lora&sequence_leng
 AT_START = ("pyscript.page", "pyscript.snapshot")
 """Modules that the page itself asks for; they and what they import are imported in it from the first."""
 
-NOT_AT_START = ("cli.py", "__main__.py", "documents.py", "export_document.py", "fetching.py", "png.py", "yaml_text.py")
-"""Modules whose imports do not count for the start: the terminal's, and those that need the extras."""
+NEED_EXTRAS = ("documents.py", "export_document.py", "yaml_text.py")
+"""Modules that are imported once the extras are there, and with them all of the standard library."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def make_stdlib(folder: Path, pyodide: Path) -> None:
     """Compile the whole standard library."""
     toolchain.say("Compiling Pyodide's standard library (once, about 20 s) …")
     run_inside(
-        "compile.py", [["/pyodide/python_stdlib.zip", "/out/stdlib.zip"]],
+        "compile.py", [["/pyodide/python_stdlib.zip", "/out/stdlib.zip", False]],
         pyodide=pyodide, folders={"/pyodide": pyodide, "/out": folder}, stdlib=None,
     )
 
@@ -150,7 +150,7 @@ def make_extras(folder: Path, pyodide: Path, stdlib: Path) -> None:
     lock = json.loads((folder / "lock.json").read_text("utf-8"))
     (folder / "wheels").mkdir()
     names = [package["file_name"].rpartition("/")[2] for package in lock["packages"].values()]
-    run_inside("compile.py", [[f"/wheels/{name}", f"/out/wheels/{name}"] for name in names], **inside)
+    run_inside("compile.py", [[f"/wheels/{name}", f"/out/wheels/{name}", True] for name in names], **inside)
     for (key, package), name in zip(lock["packages"].items(), names, strict=True):
         package["name"] = key  # what Pyodide lists as loaded
         package["file_name"] = name
@@ -163,7 +163,7 @@ def make_start(folder: Path, pyodide: Path, stdlib: Path) -> None:
     toolchain.say("Compiling the app for the page …")
     write_sources(folder / "sources.zip")
     inside = {"pyodide": pyodide, "stdlib": stdlib, "folders": {"/out": folder}}
-    run_inside("compile.py", [["/out/sources.zip", "/out/packages.zip"]], **inside)
+    run_inside("compile.py", [["/out/sources.zip", "/out/packages.zip", True]], **inside)
     run_inside("used.py", ["/out/packages.zip", imported_names(), "/out/used"], **inside)
     used = set((folder / "used").read_text("utf-8").splitlines())
 
@@ -183,11 +183,12 @@ def make_start(folder: Path, pyodide: Path, stdlib: Path) -> None:
 
 def write_sources(target: Path) -> None:
     """One archive of our packages as the page will import them: modules, and data files as JSON, which reads faster."""
+    modules = set(page_modules().values())
     with zipfile.ZipFile(target, "w") as archive:
         for package, folder in PACKAGES.items():
             for file in sorted(folder.rglob("*")):
                 place = f"{package}/{file.relative_to(folder).as_posix()}"
-                if file.suffix == ".py":
+                if file in modules:
                     archive.write(file, place)
                 elif file.suffix == ".toml":
                     content = json.dumps(tomllib.loads(file.read_text("utf-8")), default=str, ensure_ascii=False, separators=(",", ":"))
@@ -203,22 +204,33 @@ def make_snapshot(folder: Path, pyodide: Path, start: Path) -> None:
     })
 
 
+def page_modules() -> dict[str, Path]:
+    """Our modules that the page may ever import, with their files, by full name: all but those of the terminal."""
+    files = {module_name(folder, file): file for folder in PACKAGES.values() for file in folder.rglob("*.py")}
+    reached = needed(AT_START, {name: imports_of(file) for name, file in files.items()})
+    return {name: files[name] for name in sorted(reached)}
+
+
 def later_modules() -> list[str]:
     """Our modules that are not imported before the snapshot is taken.
 
-    Some cannot be: those of the browser, of the extras and of the terminal. Others need not: what the page imports only
-    when it is first used is smaller as code.
+    Some cannot be: those of the browser and of the extras. Others need not: what the page imports only when it is first
+    used is smaller as code.
     """
-    files = {module_name(folder, file): file for folder in PACKAGES.values() for file in folder.rglob("*.py")}
-    imports = {name: at_once(file) | {name.rpartition(".")[0]} for name, file in files.items()}
+    imports = {name: imports_of(file, at_once=True) for name, file in page_modules().items()}
     there = {*sys.stdlib_module_names, "pyodide", "", *PACKAGES}
-    first = {*AT_START}
-    while more := {each for name in first for each in imports[name] if each in files} - first:
-        first |= more
-    later = {name for name, file in files.items() if file.name in NOT_AT_START or not {each.split(".")[0] for each in imports[name]} <= there}
-    while more := {name for name in files.keys() - later if imports[name] & later}:
+    later = {name for name, named in imports.items() if not {each.split(".")[0] for each in named} <= there}
+    while more := {name for name in imports.keys() - later if imports[name] & later}:
         later |= more
-    return sorted(later | (files.keys() - first))
+    return sorted(later | (imports.keys() - needed(AT_START, imports)))
+
+
+def needed(first: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
+    """The modules that are imported with the first ones, those among them."""
+    found = set(first)
+    while more := {each for name in found for each in imports[name] if each in imports} - found:
+        found |= more
+    return found
 
 
 def module_name(folder: Path, file: Path) -> str:
@@ -227,24 +239,17 @@ def module_name(folder: Path, file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def at_once(file: Path) -> set[str]:
-    """What a module imports when it is imported, as dotted names; of `from a import b` also a.b."""
-    names = set()
-    for node in ast.parse(file.read_bytes()).body:
-        names.update(names_in(node))
-    return names
+def imports_of(file: Path, *, at_once: bool = False) -> set[str]:
+    """What a module imports, or imports at once when it is imported itself: dotted names; of `from a import b` also a.b. Its package too."""
+    tree = ast.parse(file.read_bytes())
+    names = {name for node in (tree.body if at_once else ast.walk(tree)) for name in names_in(node)}
+    package = next(folder for folder in PACKAGES.values() if file.is_relative_to(folder))
+    return names | {module_name(package, file).rpartition(".")[0]}
 
 
 def imported_names() -> list[str]:
-    """What our modules import absolutely, as dotted names; of `from a import b` also a.b, which may be a module."""
-    names = set()
-    for folder in PACKAGES.values():
-        for file in folder.rglob("*.py"):
-            if file.name in NOT_AT_START:
-                continue
-            for node in ast.walk(ast.parse(file.read_bytes())):
-                names.update(names_in(node))
-    return sorted(names)
+    """What the modules of the page import, but for those that need the extras."""
+    return sorted({name for file in page_modules().values() if file.name not in NEED_EXTRAS for name in imports_of(file)} - {""})
 
 
 def names_in(node: ast.AST) -> set[str]:

@@ -1,6 +1,6 @@
 """Runs inside Pyodide: turn the .py files of zip archives into .pyc files of Pyodide's own Python.
 
-ARGUMENTS: list of [source archive, target archive]. A name `a/b.py` becomes `a/b.pyc`; other files stay as they are.
+ARGUMENTS: list of [source archive, target archive, whether tracebacks name lines]. A name `a/b.py` becomes `a/b.pyc`; other files stay as they are.
 The header says "hash-based, unchecked", so the import system never looks for the source.
 Docstrings and asserts are left out (optimize=2). Equal input gives equal output, byte for byte.
 """
@@ -10,16 +10,25 @@ import hashlib
 import importlib.util
 import marshal
 import zipfile
+from types import CodeType
 
 UNCHECKED_HASH = (1).to_bytes(4, "little")
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def compiled(name: str, source: bytes) -> bytes:
+def compiled(name: str, source: bytes, lines: bool) -> bytes:
     """The content of the .pyc file for one module."""
     code = compile(source, name, "exec", optimize=2, dont_inherit=True)
+    if not lines:
+        code = without_lines(code)
     head = importlib.util.MAGIC_NUMBER + UNCHECKED_HASH + importlib.util.source_hash(source)
     return head + marshal.dumps(code)
+
+
+def without_lines(code: CodeType) -> CodeType:
+    """The same code without the table of its line numbers, a good part of its size."""
+    constants = tuple(without_lines(each) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.replace(co_linetable=b"", co_consts=constants)
 
 
 def record(files: dict[str, bytes], name: str) -> bytes:
@@ -31,7 +40,7 @@ def record(files: dict[str, bytes], name: str) -> bytes:
     return "".join([*rows, f"{name},,\n"]).encode()
 
 
-def convert(source: str, target: str) -> None:
+def convert(source: str, target: str, lines: bool) -> None:
     """Write `target`: `source` with every module compiled, its dates fixed and its RECORD (if any) renewed."""
     with zipfile.ZipFile(source) as archive:
         content = {name: archive.read(name) for name in sorted(archive.namelist()) if not name.endswith("/")}
@@ -39,7 +48,7 @@ def convert(source: str, target: str) -> None:
     files = {}
     for name, data in content.items():
         if name.endswith(".py"):
-            files[name + "c"] = compiled(name, data)
+            files[name + "c"] = compiled(name, data, lines)
         elif name not in lists and not name.endswith(".pyi"):
             files[name] = data
     for name in lists:
@@ -50,5 +59,5 @@ def convert(source: str, target: str) -> None:
             archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
 
 
-for pair in ARGUMENTS:  # noqa: F821 (given by run.mjs)
-    convert(*pair)
+for job in ARGUMENTS:  # noqa: F821 (given by run.mjs)
+    convert(*job)

@@ -7,13 +7,13 @@ address where the used memory ends, that overwrites freed memory with zeros.
 import gc
 import importlib
 import linecache
-import marshal
 import sys
 import zipfile
 import zipimport
 
 ZIP = "/lib/python314.zip"
 PACKAGES = ("vramplan", "pyscript")
+MODULE = ".pyc"
 HEADER = 16
 """Bytes of a .pyc file before its code."""
 SMALL = 512
@@ -24,18 +24,27 @@ LARGE = 1 << 16
 BYTES_OBJECT = sys.getsizeof(b"")
 
 
-def import_packages(later: list[str]) -> dict[str, bytes]:
-    """Import every module of our packages but those for later, whose code is returned."""
-    kept = {}
+def import_packages(later: list[str]) -> None:
+    """Import every module of our packages but those for later."""
+    for name in zipped():
+        if name.split(".")[0] in PACKAGES and name not in later:
+            importlib.import_module(name)
+
+
+def zipped() -> dict[str, str]:
+    """The modules of the zip: their files by their full names."""
     with zipfile.ZipFile(ZIP) as archive:
-        for file in archive.namelist():
-            if file.startswith(tuple(f"{package}/" for package in PACKAGES)) and file.endswith(".pyc"):
-                name = file.removesuffix(".pyc").removesuffix("/__init__").replace("/", ".")
-                if name in later:
-                    kept[name] = marshal.dumps(marshal.loads(archive.read(file)[HEADER:]))
-                else:
-                    importlib.import_module(name)
-    return kept
+        files = [file for file in archive.namelist() if file.endswith(MODULE)]
+    return {file.removesuffix(MODULE).removesuffix("/__init__").replace("/", "."): file for file in files}
+
+
+def not_imported() -> dict[str, tuple[bytes, bool]]:
+    """The code of all modules of the zip that have not been imported, and whether each is a package."""
+    with zipfile.ZipFile(ZIP) as archive:
+        return {
+            name: (archive.read(file)[HEADER:], file.endswith("/__init__" + MODULE))
+            for name, file in zipped().items() if name not in sys.modules
+        }
 
 
 def warm(links: list[str]) -> None:
@@ -72,10 +81,10 @@ def main(later: list[str], links: list[str]) -> None:
     import vramplan.data
     import pyscript.snapshot
 
-    kept = import_packages(later)
+    import_packages(later)
     warm(links)
     vramplan.data.keep()
-    pyscript.snapshot.keep(kept)
+    pyscript.snapshot.keep(not_imported())
     linecache.clearcache()
     zipimport._zip_directory_cache.clear()
     sys.path_importer_cache.clear()
