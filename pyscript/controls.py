@@ -43,6 +43,7 @@ class Controls:
         self._inputs = {field.name: _inputs(field) for field in SHOWN_FIELDS}
         self._finders = {field.name: Finder(field, FINDERS[field.name]) for field in SHOWN_FIELDS if is_searched(field)}
         self._unlisted: dict[str, str] = {}
+        self._messages: dict[str, str] = {}
         for field in filter(is_targets, SHOWN_FIELDS):
             self.offer_own_list(field.name)
 
@@ -73,6 +74,9 @@ class Controls:
     def show_errors(self, errors: tuple[FieldError, ...]) -> None:
         """Show each sentence at its field, and nothing at the others. Opens the folded part for a new one in it."""
         messages = {error.field: error.message for error in errors}
+        if messages == self._messages:
+            return
+        self._messages = messages
         for field in SHOWN_FIELDS:
             message = messages.get(field.name, "")
             place = document.getElementById(error_id(field.name))

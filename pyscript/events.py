@@ -1,6 +1,8 @@
 """Listening and waiting: Python functions handed to the browser, each kept for as long as the page lives."""
 
 import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
 import traceback
 
 from js import IntersectionObserver, clearTimeout, console, document, setTimeout, window
@@ -70,6 +72,44 @@ class Later:
         if self._waiting is not None:
             clearTimeout(self._waiting)
             self._waiting = None
+
+
+class Steps:
+    """Actions that run one after another, the browser having its turn between them. Newer ones take the place of those that are left."""
+
+    def __init__(self):
+        self._left: deque[Callable[[], None]] = deque()
+        self._next = Later(self._run_one, 0)
+        self._first = Later(self._run_one, FRAME)
+        listen(window, "beforeprint", lambda event: self.finish())
+
+    def begin(self, actions: Iterable[Callable[[], None]]) -> None:
+        """Run these, once what has been painted is on the screen."""
+        self.cancel()
+        self._left.extend(actions)
+        self._first.call()
+
+    def follow(self, actions: Iterable[Callable[[], None]]) -> None:
+        """Run these before those that are left."""
+        self._left.extendleft(reversed([*actions]))
+
+    def cancel(self) -> None:
+        """Forget those that are left."""
+        self._left.clear()
+        self._first.cancel()
+        self._next.cancel()
+
+    def finish(self) -> None:
+        """Run those that are left now."""
+        while self._left:
+            self._left.popleft()()
+        self.cancel()
+
+    def _run_one(self) -> None:
+        action = self._left.popleft()
+        if self._left:
+            self._next.call()
+        action()
 
 
 class WhenSeen:

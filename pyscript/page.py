@@ -73,6 +73,8 @@ class Page:
         self._left_pins = 0
         self._committed = ""
         self._pointing = False
+        self._values: Mapping[str, object] = {}
+        self._ranges_later = Later(lambda: self._controls.show_ranges(self._values), FRAME)
         self._clear_toasts = Later(self._clear, TOAST_FOR)
         bring = Bring(lambda: self._texts, self._use)
         self._own_run = OwnRun(lambda: self._estimate, self._use)
@@ -135,9 +137,9 @@ class Page:
         else:
             self._notices.hide()
 
-    def _refresh(self) -> None:
-        """Check, estimate and paint what the controls hold."""
-        texts = self._texts = self._controls.read()
+    def _refresh(self, texts: dict[str, str] | None = None) -> None:
+        """Check, estimate and paint what the controls hold: these texts, if they have just been read."""
+        texts = self._texts = texts or self._controls.read()
         checked = check(texts, defaults())
         pins = self._pins.settings
         made = fitted(texts, pins)
@@ -146,7 +148,8 @@ class Page:
         memory.keep(self._query, {name: texts[name] for name in self._left_out} | left_pins)
         names = applying(checked.values)
         self._controls.show_applying(names)
-        self._controls.show_ranges(checked.values)
+        self._values = checked.values
+        self._ranges_later.call()
         self._settings = self._estimate = None
         try:
             self._settings = of_checked(checked)
@@ -197,10 +200,11 @@ class Page:
         if isinstance(BY_NAME[name].kind, Targets):
             self._controls.offer_own_list(name)
         self._take_paste(name, event.target)
-        filled = carried_over(self._controls.read(), chosen=name, before=self._texts.get(name, ""))
+        texts = self._controls.read()
+        filled = carried_over(texts, chosen=name, before=self._texts.get(name, ""))
         self._controls.write(filled, filled)
         self._controls.unfold(filled)
-        self._refresh()
+        self._refresh(None if filled else texts)
         if event.target.type == "text":
             self._address.replace(self._query)
 

@@ -1,5 +1,8 @@
 """The results side of the page: every panel, the values in the formulas, and what a screen reader hears."""
 
+from collections.abc import Callable
+from functools import partial
+
 from js import document, window
 
 from vramplan import accounts, report
@@ -11,7 +14,7 @@ from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 from pyscript import panels
 from pyscript.dom import Region
-from pyscript.events import FRAME, Later, listen
+from pyscript.events import Later, Steps, listen
 from pyscript.fitmap import FitMapSide
 from pyscript.make_fit import MakeFitSide
 from pyscript.seldom import Seldom
@@ -49,9 +52,9 @@ class ResultsSide:
         self._results: panels.Results | None = None
         self._message = ""
         self._phone = window.matchMedia(PHONE)
-        self._paint_later = Later(self.paint_panels, FRAME)
+        self._steps = Steps()
         self._speak_later = Later(self._speak, SPEAK_AFTER)
-        listen(self._phone, "change", lambda event: self._paint_later.call() if self._estimate else None)
+        listen(self._phone, "change", lambda event: self._begin() if self._estimate else None)
 
     def show(self, estimate: Estimate) -> None:
         """Show the answer now and the panels soon."""
@@ -60,11 +63,9 @@ class ResultsSide:
         told = report.headline(estimate)
         self._regions["problems"].hide()
         self._regions["headline"].paint(panels.headline(estimate))
-        self._regions["accountings"].paint(panels.accountings(estimate.settings, estimate))
-        self._regions["about"].paint(panels.about(estimate))
         document.title = f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan"
         self._show_panels(True)
-        self._paint_later.call()
+        self._begin()
         self._say(told.sentence)
 
     def show_problems(self, errors: tuple[FieldError, ...]) -> None:
@@ -90,7 +91,7 @@ class ResultsSide:
 
     def _drop_estimate(self) -> None:
         self._estimate = None
-        self._paint_later.cancel()
+        self._steps.cancel()
         self._forget()
 
     def _forget(self) -> None:
@@ -99,40 +100,87 @@ class ResultsSide:
             part.forget()
 
     def up_to_date(self) -> None:
-        """Paint everything around the answer now if it is still to come."""
-        if self._estimate and (self._results is None or self._results.estimate is not self._estimate):
-            self.paint_panels()
+        """Paint everything around the answer that is still to come now."""
+        self._steps.finish()
 
-    def paint_panels(self) -> None:
-        """Paint everything around the answer."""
-        estimate = self._estimate
-        self._paint_later.cancel()
-        self._results = panels.results(estimate, NARROW if self._phone.matches else WIDE)
-        regions = self._regions
-        regions["components"].paint(panels.components(estimate))
-        self._paint_optional("moments", panels.moments(estimate))
-        regions["maxima"].paint(panels.maxima(self._results))
-        regions["alternatives"].paint(panels.alternatives(self._results))
-        regions["methods"].paint(panels.methods(estimate))
-        self.read_curve(self._results.chart.current_index)
-        regions["curve-table"].paint(panels.curve_table(self._results))
-        self._paint_gpus(estimate)
-        self._paint_optional("host", panels.host(estimate))
-        self._paint_optional("assumptions", panels.assumptions(estimate))
-        regions["others"].paint(panels.others(estimate))
-        self._paint_optional("differences", panels.differences(estimate))
+    def _begin(self) -> None:
+        """Paint everything around the answer soon: what is in sight at once, then the rest part by part, so that typing never waits for it."""
+        self._results = None
+        parts = {
+            "accountings": self._paint_accountings, "about": self._paint_about, "components": self._paint_components, "moments": self._paint_moments,
+            "maxima": self._paint_maxima, "alternatives": self._paint_alternatives, "methods": self._paint_methods, "curve": self.read_curve_here,
+            "curve-table": self._paint_curve_table, "gpus": self._paint_gpus, "host": self._paint_host, "assumptions": self._paint_assumptions,
+            "others": self._paint_others, "differences": self._paint_differences, "own-names": self._paint_own_names,
+        }
+        formulas = [partial(each.show, self._estimate) for each in self._formulas]
+        self._steps.begin((partial(self._paint_seen, parts), *formulas, self._show_where_seen))
+
+    def _paint_seen(self, parts: dict[str, Callable[[], None]]) -> None:
+        """Paint the parts that are in sight, and let the others follow."""
+        seen = [name for name in parts if _in_sight(name)]
+        for name in seen:
+            parts[name]()
+        self._steps.follow(paint for name, paint in parts.items() if name not in seen)
+
+    @property
+    def _found(self) -> panels.Results:
+        """The searches and the chart of the run, worked out when the first part asks for them."""
+        if self._results is None:
+            self._results = panels.results(self._estimate, NARROW if self._phone.matches else WIDE)
+        return self._results
+
+    def _paint_accountings(self) -> None:
+        self._regions["accountings"].paint(panels.accountings(self._estimate.settings, self._estimate))
+
+    def _paint_about(self) -> None:
+        self._regions["about"].paint(panels.about(self._estimate))
+
+    def _paint_components(self) -> None:
+        self._regions["components"].paint(panels.components(self._estimate))
+
+    def _paint_moments(self) -> None:
+        self._paint_optional("moments", panels.moments(self._estimate))
+
+    def _paint_maxima(self) -> None:
+        self._regions["maxima"].paint(panels.maxima(self._found))
+
+    def _paint_alternatives(self) -> None:
+        self._regions["alternatives"].paint(panels.alternatives(self._found))
+
+    def _paint_methods(self) -> None:
+        self._regions["methods"].paint(panels.methods(self._estimate))
+
+    def _paint_curve_table(self) -> None:
+        self._regions["curve-table"].paint(panels.curve_table(self._found))
+
+    def _paint_host(self) -> None:
+        self._paint_optional("host", panels.host(self._estimate))
+
+    def _paint_assumptions(self) -> None:
+        self._paint_optional("assumptions", panels.assumptions(self._estimate))
+
+    def _paint_others(self) -> None:
+        self._regions["others"].paint(panels.others(self._estimate))
+
+    def _paint_differences(self) -> None:
+        self._paint_optional("differences", panels.differences(self._estimate))
+
+    def _paint_own_names(self) -> None:
+        self._regions["own-names"].paint(panels.own_names(self._estimate.settings))
+
+    def _show_where_seen(self) -> None:
+        """Give the run to the parts that work themselves out where they are seen."""
+        estimate, narrow = self._estimate, self._phone.matches
         for part in self._seldom:
             part.show(estimate)
-        regions["own-names"].paint(panels.own_names(estimate.settings))
-        for formulas in self._formulas:
-            formulas.show(estimate)
         if len(estimate.moments) > 1:
-            self.timeline.show(estimate, narrow=self._phone.matches)
-        self._map.show(estimate, narrow=self._phone.matches)
+            self.timeline.show(estimate, narrow=narrow)
+        self._map.show(estimate, narrow=narrow)
         self._make_fit.show(estimate)
 
-    def _paint_gpus(self, estimate: Estimate) -> None:
+    def _paint_gpus(self) -> None:
         """Paint the peak against the number of GPUs and its table, or hide both."""
+        estimate = self._estimate
         drawn = panels.gpu_curve(estimate)
         frame = NARROW if self._phone.matches else WIDE
         self._paint_optional("gpus", panels.gpus_drawing(estimate, drawn, frame) if drawn else None)
@@ -147,15 +195,15 @@ class ResultsSide:
 
     def read_curve(self, sample: int) -> None:
         """Read the curve at one of its samples."""
-        self._regions["curve"].paint(panels.curve_drawing(self._results, sample))
+        self._regions["curve"].paint(panels.curve_drawing(self._found, sample))
 
     def read_curve_at(self, at: float, box) -> None:
         """Read the curve nearest to the horizontal place `at`, in pixels; `box` is where the drawing is shown."""
-        self.read_curve(nearest_sample(self._results.chart, at=at, left=box.left, width=box.width))
+        self.read_curve(nearest_sample(self._found.chart, at=at, left=box.left, width=box.width))
 
     def read_curve_here(self) -> None:
         """Read the curve at the current sequence length."""
-        self.read_curve(self._results.chart.current_index)
+        self.read_curve(self._found.chart.current_index)
 
     def _show_panels(self, shown: bool, *, keep: bool = True) -> None:
         """Hidden panels keep their place, so that nothing jumps while a number is half typed, unless `keep` is not set."""
@@ -171,6 +219,12 @@ class ResultsSide:
 
     def _speak(self) -> None:
         document.getElementById("announcement").textContent = self._message
+
+
+def _in_sight(element_id: str) -> bool:
+    """Whether any of a part is on the screen."""
+    box = document.getElementById(element_id).getBoundingClientRect()
+    return box.height > 0 and box.bottom > 0 and box.top < window.innerHeight
 
 
 class Formulas:
