@@ -4,8 +4,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
+from vramplan.language import told, told_around
+
 VOID_TAGS = {"br", "input", "meta", "link", "img"}
 """Elements of HTML that have no end tag."""
+
+AS_THEY_ARE = {"code", "pre", "textarea", "script", "style", "mi", "mn", "mo"}
+"""Elements whose text is the same in every language."""
+
+TOLD = {"alt", "aria_label", "aria_description", "aria_valuetext", "label", "placeholder", "title"}
+"""Attributes that a visitor reads or hears."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +34,12 @@ def h(tag: str, *children: Child, **attributes: object) -> Element:
     Attribute names lose a trailing underscore, and the others become dashes: class_, data_part, aria_label.
     """
     pairs = tuple(
-        (name.rstrip("_").replace("_", "-"), "" if value is True else str(value))
+        (name.rstrip("_").replace("_", "-"), "" if value is True else told(str(value)) if name in TOLD else str(value))
         for name, value in attributes.items()
         if value is not None and value is not False
     )
-    return Element(tag, pairs, tuple(_flat(children)))
+    inside = tuple(_flat(children))
+    return Element(tag, pairs, inside if tag in AS_THEY_ARE else told_around(inside))
 
 
 def svg(tag: str, *children: Child, **attributes: object) -> Element:

@@ -1,0 +1,213 @@
+"""The interface in another language than English.
+
+The program speaks English: its labels, hints and sentences are written where they are made, and nothing in it depends on a
+language. What reaches a reader passes `told` once, where it meets the page. A phrase book, data/languages/<code>.toml, has
+every English text with its translation; {} in the English stands for whatever a sentence is filled with, {1} and {2} in the
+translation for the first and the second of them, which are told in turn. (s) or (es) in the English is an ending that a
+plural may have. Numbers, names and what a visitor typed stay as they are.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from vramplan.data import table
+
+ENGLISH = "en"
+
+LANGUAGES = {ENGLISH: "English", "zh": "简体中文"}
+"""The languages there are, by code, each in its own words."""
+
+HOLE = "{}"
+"""What stands in an English phrase for the text it is filled with."""
+
+WORD = re.compile(r"[^\W\d_]+")
+
+PLAIN_WORD = re.compile(r"(?<![\w./\-=_’])[a-z][a-z’]+(?![\w/=_(’]|[.\-]\w)")
+"""A word as sentences have them: neither a name, nor a part of one, of a file, a setting or a number."""
+
+SENTENCE_END = re.compile(r"(?<=[.!?…]) (?=[^a-z])")
+
+MOST_KEPT = 8_000
+"""Texts whose translation is kept, before all are forgotten."""
+
+MOST_SPLITS = 12
+"""Places where a text is tried to be taken apart at one joint."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A text in the other language, and how many words of it are still English."""
+
+    text: str
+    left: int
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """An English phrase with holes, and its translation."""
+
+    english: str
+    other: str
+
+    @cached_property
+    def parts(self) -> list[str]:
+        """The literal text before, between and behind the holes."""
+        return self.english.split(HOLE)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words that a text must have to be this phrase."""
+        return [word for part in self.parts for word in WORD.findall(re.sub(r"\w+\((s|es)\)", "", part))]
+
+    @cached_property
+    def patterns(self) -> tuple[re.Pattern, re.Pattern]:
+        """What texts of this phrase look like: its holes as short as can be, and as long."""
+        literal = [re.sub(r"\\\((s|es)\\\)", r"(?:\1)?", re.escape(part)) for part in self.parts]
+        return re.compile("(.*?)".join(literal), re.DOTALL), re.compile("(.*)".join(literal), re.DOTALL)
+
+    @cached_property
+    def used(self) -> set[int]:
+        """The holes that the translation fills; a form of a word that it does not need is left out."""
+        return {int(number) - 1 for number in NUMBERED.findall(self.other)}
+
+    def filled(self, parts: Iterable[str]) -> str:
+        """The translation with its holes filled."""
+        told = list(parts)
+        return NUMBERED.sub(lambda match: told[int(match[1]) - 1], self.other)
+
+
+FIRST_MARK, LAST_MARK = 0xE000, 0xF8FF
+"""Characters that stand for elements among text: Unicode's private ones, which no text has."""
+
+MARK = re.compile(f"([{chr(FIRST_MARK)}-{chr(LAST_MARK)}])")
+
+NUMBERED = re.compile(r"\{(\d)\}")
+"""A hole in a translation."""
+
+
+class PhraseBook:
+    """Every English text of the interface in another language."""
+
+    def __init__(self, phrases: Mapping[str, str]):
+        self.whole = {english: other for english, other in phrases.items() if HOLE not in english and "(s)" not in english}
+        made = [Phrase(english, other) for english, other in phrases.items() if english not in self.whole]
+        often = Counter(word for each in made for word in each.words)
+        self._by_word: dict[str, list[Phrase]] = {}
+        self._joints = [each for each in made if not each.words and len(each.parts) == len(("before", "behind")) and each.parts[0] == ""]
+        self._loose = [each for each in made if not each.words and each not in self._joints]
+        for each in made:
+            if each.words:
+                self._by_word.setdefault(min(each.words, key=often.__getitem__), []).append(each)
+        self._kept: dict[str, Told] = {}
+
+    def told(self, text: str) -> Told:
+        """A text in this language, as far as there are phrases for it."""
+        known = self._kept.get(text)
+        if known is None:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[text] = Told(text, len(text))  # what a phrase meets again in one of its own holes is not told once more
+            known = self._kept[text] = self._read(text)
+        return known
+
+    def _read(self, text: str) -> Told:
+        whole = self.whole.get(text)
+        if whole is None:
+            whole = self.whole.get(text[:1].swapcase() + text[1:])
+        if whole is not None:
+            return Told(whole, 0)
+        left = len(PLAIN_WORD.findall(text))
+        best = Told(text, left)
+        if not WORD.search(text):
+            return best
+        for made in self._readings(text):
+            if made.left < best.left or (made.left == best.left and best.text == text):
+                best = made
+            if not best.left:
+                break
+        return best
+
+    def _readings(self, text: str) -> Iterator[Told]:
+        there = set(WORD.findall(text))
+        there |= {f"{word[:1].swapcase()}{word[1:]}" for word in list(there)[:1]}
+        near = [each for word in there for each in self._by_word.get(word, ())]
+        for phrase in sorted((*near, *self._loose), key=lambda each: -len(each.english)):
+            yield from self._of(phrase, text)
+        yield from self._sentences(text)
+        for joint in self._joints:
+            yield from self._joined(joint, text)
+
+    def _of(self, phrase: Phrase, text: str) -> Iterator[Told]:
+        """The text as this phrase, where it is one."""
+        for pattern in phrase.patterns:
+            match = pattern.fullmatch(text)
+            if not match:
+                return
+            yield self._filled(phrase, match.groups())
+
+    def _sentences(self, text: str) -> Iterator[Told]:
+        """The text as sentences, one after the other."""
+        for end in list(SENTENCE_END.finditer(text))[:MOST_SPLITS]:
+            first, rest = self.told(text[: end.start()]), self.told(text[end.end() :])
+            yield Told(first.text + ("" if first.text.endswith(("。", "！", "？", "…")) else " ") + rest.text, first.left + rest.left)
+
+    def _joined(self, joint: Phrase, text: str) -> Iterator[Told]:
+        """The text as two parts with a comma or the like between them, wherever that stands."""
+        _, between = joint.parts
+        place = text.find(between)
+        for _ in range(MOST_SPLITS):
+            if place < 0:
+                return
+            yield self._filled(joint, (text[:place], text[place + len(between) :]))
+            place = text.find(between, place + 1)
+
+    def _filled(self, phrase: Phrase, parts: tuple[str, ...]) -> Told:
+        told = [self.told(part) if part else Told("", 0) for part in map(str.strip, parts)]
+        return Told(phrase.filled(each.text for each in told), sum(each.left for place, each in enumerate(told) if place in phrase.used))
+
+
+_code = ENGLISH
+_book: PhraseBook | None = None
+
+
+def use(code: str, phrases: Mapping[str, str] | None = None) -> None:
+    """Speak this language from now on; its phrases are read from data/ unless they are given. Unknown codes raise KeyError."""
+    global _code, _book
+    _code = code if LANGUAGES[code] else ENGLISH
+    _book = None if code == ENGLISH else PhraseBook(phrases or book(code))
+
+
+def current() -> str:
+    """The code of the language in use."""
+    return _code
+
+
+def book(code: str) -> dict[str, str]:
+    """The phrases of a language: {English: translation}."""
+    return {english: other for part in table(f"languages/{code}").values() for english, other in part.items()}
+
+
+def told(text: str) -> str:
+    """A text as the reader gets it: white space at its ends stays, and English is left as it is."""
+    if _book is None or not text:
+        return text
+    inner = text.strip()
+    if not inner:
+        return text
+    at = text.index(inner)
+    return text[:at] + _book.told(" ".join(inner.split())).text + text[at + len(inner) :]
+
+
+def told_around(children: tuple) -> tuple:
+    """Texts and elements in a row, as the reader gets them: one phrase, in which every element is a hole that moves with it."""
+    if _book is None or not any(isinstance(child, str) for child in children):
+        return children
+    if len(children) == 1:
+        return (told(children[0]),)
+    elements = [child for child in children if not isinstance(child, str)]
+    marks = iter(range(len(elements)))
+    row = told("".join(child if isinstance(child, str) else chr(FIRST_MARK + next(marks)) for child in children))
+    return tuple(elements[ord(part) - FIRST_MARK] if MARK.match(part) else part for part in MARK.split(row) if part)
