@@ -48,7 +48,8 @@ class Reader:
                 continue
             found += [(node.lineno, re.sub(r"\s+", " ", form).strip()) for form in forms]
         found += [*self._apart, *((node.lineno, form) for node, form in self._counted())]
-        return [(line, form) for line, form in found if is_words(form)]
+        told = [(line, re.sub(r"^[,;:.] ", "", form)) for line, form in found]
+        return [(line, form) for line, form in told if is_words(form)]
 
     def _is_text(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Constant):

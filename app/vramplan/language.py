@@ -3,7 +3,7 @@
 The program speaks English: its labels, hints and sentences are written where they are made, and nothing in it depends on a
 language. What reaches a reader passes `told` once, where it meets the page. A phrase book, data/languages/<code>.toml, has
 every English text with its translation; {} in the English stands for whatever a sentence is filled with, {1} and {2} in the
-translation for the first and the second of them, which are told in turn. (s) or (es) in the English is an ending that a
+translation for the first and the second of them, which are told in turn; {#} takes numbers only. (s) or (es) in the English is an ending that a
 plural may have. Numbers, names and what a visitor typed stay as they are.
 """
 
@@ -20,8 +20,14 @@ ENGLISH = "en"
 LANGUAGES = {ENGLISH: "English", "zh": "简体中文"}
 """The languages there are, by code, each in its own words."""
 
-HOLE = "{}"
-"""What stands in an English phrase for the text it is filled with."""
+HOLE = re.compile(r"(\{#?\})")
+"""What stands in an English phrase for the text it is filled with, and with a # for a number alone."""
+
+FILLING = {"{}": ("(.*?)", "(.*)"), "{#}": (r"([+−]?[\d.,]+[+%]?)",) * 2}
+"""What texts a hole takes: as few letters as can be, and as many."""
+
+ENDING = re.compile(r"\((s|es)\)$|\((s|es)\)\W")
+"""An ending that a plural may have."""
 
 WORD = re.compile(r"[^\W\d_]+")
 
@@ -54,19 +60,19 @@ class Phrase:
 
     @cached_property
     def parts(self) -> list[str]:
-        """The literal text before, between and behind the holes."""
-        return self.english.split(HOLE)
+        """The literal text before, between and behind the holes, which stand between them."""
+        return HOLE.split(self.english)
 
     @cached_property
     def words(self) -> list[str]:
         """The words that a text must have to be this phrase."""
-        return [word for part in self.parts for word in WORD.findall(re.sub(r"\w+\((s|es)\)", "", part))]
+        return [word for part in self.parts[::2] for word in WORD.findall(re.sub(r"\w+\((s|es)\)", "", part))]
 
     @cached_property
     def patterns(self) -> tuple[re.Pattern, re.Pattern]:
         """What texts of this phrase look like: its holes as short as can be, and as long."""
-        literal = [re.sub(r"\\\((s|es)\\\)", r"(?:\1)?", re.escape(part)) for part in self.parts]
-        return re.compile("(.*?)".join(literal), re.DOTALL), re.compile("(.*)".join(literal), re.DOTALL)
+        few, many = ("".join(FILLING[part][wide] if part in FILLING else LITERAL_ENDING.sub(r"(?:\1)?", re.escape(part)) for part in self.parts) for wide in (0, 1))
+        return re.compile(few, re.DOTALL), re.compile(many, re.DOTALL)
 
     @cached_property
     def used(self) -> set[int]:
@@ -79,10 +85,20 @@ class Phrase:
         return NUMBERED.sub(lambda match: told[int(match[1]) - 1], self.other)
 
 
+APART = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9+−])|(?<=[A-Za-z0-9%+])(?=[\u4e00-\u9fff])")
+"""Where a Chinese letter and a Latin one or a number touch: they stand apart."""
+
 FIRST_MARK, LAST_MARK = 0xE000, 0xF8FF
 """Characters that stand for elements among text: Unicode's private ones, which no text has."""
 
 MARK = re.compile(f"([{chr(FIRST_MARK)}-{chr(LAST_MARK)}])")
+
+_MARKS = f"([\\s{chr(FIRST_MARK)}-{chr(LAST_MARK)}]*)"
+MARKS_AROUND = re.compile(f"{_MARKS}(.*?){_MARKS}", re.DOTALL)
+"""Elements before and behind a text."""
+
+LITERAL_ENDING = re.compile(r"\\\((s|es)\\\)")
+"""(s) or (es) in a phrase whose signs are escaped for a pattern."""
 
 NUMBERED = re.compile(r"\{(\d)\}")
 """A hole in a translation."""
@@ -92,11 +108,11 @@ class PhraseBook:
     """Every English text of the interface in another language."""
 
     def __init__(self, phrases: Mapping[str, str]):
-        self.whole = {english: other for english, other in phrases.items() if HOLE not in english and "(s)" not in english}
+        self.whole = {english: other for english, other in phrases.items() if not HOLE.search(english) and not ENDING.search(english)}
         made = [Phrase(english, other) for english, other in phrases.items() if english not in self.whole]
         often = Counter(word for each in made for word in each.words)
         self._by_word: dict[str, list[Phrase]] = {}
-        self._joints = [each for each in made if not each.words and len(each.parts) == len(("before", "behind")) and each.parts[0] == ""]
+        self._joints = [each for each in made if not each.words and each.parts[0] == each.parts[-1] == "" and HOLE.findall(each.english) == ["{}", "{}"]]
         self._loose = [each for each in made if not each.words and each not in self._joints]
         for each in made:
             if each.words:
@@ -131,11 +147,12 @@ class PhraseBook:
         return best
 
     def _readings(self, text: str) -> Iterator[Told]:
-        there = set(WORD.findall(text))
-        there |= {f"{word[:1].swapcase()}{word[1:]}" for word in list(there)[:1]}
+        other = text[:1].swapcase() + text[1:]
+        there = {*WORD.findall(text), *WORD.findall(other)[:1]}
         near = [each for word in there for each in self._by_word.get(word, ())]
         for phrase in sorted((*near, *self._loose), key=lambda each: -len(each.english)):
-            yield from self._of(phrase, text)
+            yield from self._of(phrase, text if text.startswith(phrase.parts[0]) else other)
+        yield from self._among_elements(text)
         yield from self._sentences(text)
         for joint in self._joints:
             yield from self._joined(joint, text)
@@ -148,6 +165,13 @@ class PhraseBook:
                 return
             yield self._filled(phrase, match.groups())
 
+    def _among_elements(self, text: str) -> Iterator[Told]:
+        """The text without the elements before and behind it."""
+        before, inner, behind = MARKS_AROUND.fullmatch(text).groups()
+        if inner != text:
+            told = self.told(inner)
+            yield Told(before + told.text + behind, told.left)
+
     def _sentences(self, text: str) -> Iterator[Told]:
         """The text as sentences, one after the other."""
         for end in list(SENTENCE_END.finditer(text))[:MOST_SPLITS]:
@@ -156,7 +180,7 @@ class PhraseBook:
 
     def _joined(self, joint: Phrase, text: str) -> Iterator[Told]:
         """The text as two parts with a comma or the like between them, wherever that stands."""
-        _, between = joint.parts
+        _, _, between, _, _ = joint.parts
         place = text.find(between)
         for _ in range(MOST_SPLITS):
             if place < 0:
@@ -166,7 +190,7 @@ class PhraseBook:
 
     def _filled(self, phrase: Phrase, parts: tuple[str, ...]) -> Told:
         told = [self.told(part) if part else Told("", 0) for part in map(str.strip, parts)]
-        return Told(phrase.filled(each.text for each in told), sum(each.left for place, each in enumerate(told) if place in phrase.used))
+        return Told(APART.sub(" ", phrase.filled(each.text for each in told)), sum(each.left for place, each in enumerate(told) if place in phrase.used))
 
 
 _code = ENGLISH
