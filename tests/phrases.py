@@ -191,6 +191,6 @@ def is_words(text: str) -> bool:
     """Whether a reader could read it: words with a space between them, or one with a capital."""
     literal = text.replace(HOLE, " ")
     words = re.findall(r"(?<![\w./\-=_{<])[A-Za-z][a-z’]+(?![\w/=_({>]|[.\-]\w)", literal)
-    if not words:
+    if not words or re.fullmatch(r"\w+( \| \w+)+", text):  # a union of types in quotes
         return False
     return not text.startswith("<") and ": var(" not in text and (" " in text.strip() or text[0].isupper() or HOLE in text)

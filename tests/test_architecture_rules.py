@@ -16,7 +16,7 @@ CORE, SITE = APP / "vramplan", APP / "vramplan_site"
 # A module may import the modules of earlier rungs only; modules on one rung do not know each other.
 RUNGS = (
     {"units", "errors", "data", "in_steps", "lengths", "measured_run", "measured_run.record"},
-    {"constants", "nvidia_smi", "placement"},
+    {"constants", "language", "nvidia_smi", "placement"},
     {"free_memory"},
     {"architecture", "quantized", "stacks"},
     {"targets"},

@@ -31,6 +31,9 @@ ENDING = re.compile(r"\((s|es)\)$|\((s|es)\)\W")
 
 WORD = re.compile(r"[^\W\d_]+")
 
+WITH_ENDING = re.compile(r"\w+\((s|es)\)")
+"""A word with the ending that a plural may have."""
+
 PLAIN_WORD = re.compile(r"(?<![\w./\-=_’])[a-z][a-z’]+(?![\w/=_(’]|[.\-]\w)")
 """A word as sentences have them: neither a name, nor a part of one, of a file, a setting or a number."""
 
@@ -64,9 +67,9 @@ class Phrase:
         return HOLE.split(self.english)
 
     @cached_property
-    def words(self) -> list[str]:
+    def words(self) -> frozenset[str]:
         """The words that a text must have to be this phrase."""
-        return [word for part in self.parts[::2] for word in WORD.findall(re.sub(r"\w+\((s|es)\)", "", part))]
+        return frozenset(WORD.findall(WITH_ENDING.sub("", HOLE.sub(" ", self.english))))
 
     @cached_property
     def patterns(self) -> tuple[re.Pattern, re.Pattern]:
@@ -85,8 +88,13 @@ class Phrase:
         return NUMBERED.sub(lambda match: told[int(match[1]) - 1], self.other)
 
 
-APART = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9+−])|(?<=[A-Za-z0-9%+])(?=[\u4e00-\u9fff])")
+HAN = "\u4e00-\u9fff"
+
+APART = re.compile(rf"(?<=[{HAN}])(?=[A-Za-z0-9+−])|(?<=[A-Za-z0-9%+])(?=[{HAN}])")
 """Where a Chinese letter and a Latin one or a number touch: they stand apart."""
+
+TOGETHER = re.compile(rf"(?<=[{HAN}，。：；、（）“”]) (?=[{HAN}，。：；、（）“”])|(?<=[，。：；、（]) | (?=[，。：；、）])")
+"""White space beside Chinese letters and signs, which have none."""
 
 FIRST_MARK, LAST_MARK = 0xE000, 0xF8FF
 """Characters that stand for elements among text: Unicode's private ones, which no text has."""
@@ -149,7 +157,7 @@ class PhraseBook:
     def _readings(self, text: str) -> Iterator[Told]:
         other = text[:1].swapcase() + text[1:]
         there = {*WORD.findall(text), *WORD.findall(other)[:1]}
-        near = [each for word in there for each in self._by_word.get(word, ())]
+        near = [each for word in there for each in self._by_word.get(word, ()) if each.words <= there]
         for phrase in sorted((*near, *self._loose), key=lambda each: -len(each.english)):
             yield from self._of(phrase, text if text.startswith(phrase.parts[0]) else other)
         yield from self._among_elements(text)
@@ -190,18 +198,23 @@ class PhraseBook:
 
     def _filled(self, phrase: Phrase, parts: tuple[str, ...]) -> Told:
         told = [self.told(part) if part else Told("", 0) for part in map(str.strip, parts)]
-        return Told(APART.sub(" ", phrase.filled(each.text for each in told)), sum(each.left for place, each in enumerate(told) if place in phrase.used))
+        return Told(spaced(phrase.filled(each.text for each in told)), sum(each.left for place, each in enumerate(told) if place in phrase.used))
+
+
+def spaced(text: str) -> str:
+    """A filled translation with white space where it belongs."""
+    return TOGETHER.sub("", APART.sub(" ", text))
 
 
 _code = ENGLISH
 _book: PhraseBook | None = None
 
 
-def use(code: str, phrases: Mapping[str, str] | None = None) -> None:
-    """Speak this language from now on; its phrases are read from data/ unless they are given. Unknown codes raise KeyError."""
+def use(code: str, phrases: PhraseBook | None = None) -> None:
+    """Speak this language from now on, by its own phrase book unless one is given. Unknown codes raise KeyError."""
     global _code, _book
     _code = code if LANGUAGES[code] else ENGLISH
-    _book = None if code == ENGLISH else PhraseBook(phrases or book(code))
+    _book = None if code == ENGLISH else phrases or PhraseBook(book(code))
 
 
 def current() -> str:

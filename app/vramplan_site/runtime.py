@@ -29,6 +29,8 @@ from vramplan_site.toolchain import CACHE, ROOT
 INSIDE = Path(__file__).with_name("inside")
 PYODIDE_SCRIPTS = ("pyodide.mjs", "pyodide.asm.mjs")
 PACKAGES = {"vramplan": ROOT / "app" / "vramplan", "pyscript": ROOT / "pyscript"}
+PHRASES = PACKAGES["vramplan"] / "data" / "languages"
+"""Phrase books, each of which only the page in its language loads, as a file of its own."""
 EXTRAS = {"pydantic": "pydantic", "ruamel-yaml": "ruamel.yaml"}
 """Packages that the page loads when they are first needed, and the modules they are imported as."""
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
@@ -190,7 +192,7 @@ def write_sources(target: Path) -> None:
                 place = f"{package}/{file.relative_to(folder).as_posix()}"
                 if file in modules:
                     archive.write(file, place)
-                elif file.suffix == ".toml":
+                elif file.suffix == ".toml" and file.parent != PHRASES:
                     content = json.dumps(tomllib.loads(file.read_text("utf-8")), default=str, ensure_ascii=False, separators=(",", ":"))
                     archive.writestr(place.replace(".toml", ".json"), content)
 
