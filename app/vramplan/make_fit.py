@@ -20,7 +20,7 @@ from heapq import heappop, heappush
 from itertools import combinations, product
 from math import prod
 
-from vramplan.accountings import at_batches, estimate, usable_bytes
+from vramplan.accountings import at_batches, estimate, too_large, usable_bytes
 from vramplan.catalogue import relatives
 from vramplan.compare import counted_or_why
 from vramplan.errors import FieldError, NotExpressible, SettingsError
@@ -28,7 +28,7 @@ from vramplan.fields import BY_NAME
 from vramplan.fit import SmallestGpu, smallest_gpu
 from vramplan.hardware import fewest_of
 from vramplan.in_steps import at_once
-from vramplan.ledger import LIKELY, YES, Estimate
+from vramplan.ledger import LIKELY, YES, Estimate, Moment
 from vramplan.levers import ACCUMULATION, BATCH, LENGTH, Lever, Step, applied, levers
 from vramplan.parameters import base_parameters
 from vramplan.settings import Settings
@@ -231,7 +231,7 @@ class Search:
         self.levers = tuple(lever for lever in self.levers if lever.steps)
         self.refused: dict[str, str] = {}
         self.counted = self.sets = 0
-        self._over: dict[tuple[Chosen, tuple[int, ...]], Over] = {((), ()): self._over_at(run)}
+        self._over: dict[tuple[Chosen, tuple[int, ...]], Over] = {((), ()): self._over_at(run.moments)}
         self._fitting: dict[Chosen, Offer] = {}
         self._waiting: list[tuple[tuple[int, ...], Chosen]] = []
         self._tried: set[tuple[Chosen, tuple[int, ...]]] = set()
@@ -305,17 +305,14 @@ class Search:
                     return True
         return False
 
-    def _over_at(self, counted: Estimate) -> "Over":
-        moments = [[(term.name, term.bytes) for term in moment.terms] for moment in counted.moments if moment.bytes > self._usable]
-        return Over(moments, self._usable, [lever.smaller for lever in self.levers])
+    def _over_at(self, moments: Iterable[Moment]) -> "Over":
+        over = [[(term.name, term.bytes) for term in moment.terms] for moment in moments if moment.bytes > self._usable]
+        return Over(over, self._usable, [lever.smaller for lever in self.levers])
 
     def _count(self, fixed: Chosen) -> bool:
         """Count one set; whether there is such a run."""
         self._tried.add((fixed, ()))
-        counted = self._estimate(fixed)
-        if counted and not counted.fits:
-            self._over[fixed, ()] = self._over_at(counted)
-        return counted is not None
+        return self._fits(fixed, (fixed, ())) is not None
 
     def _count_batches(self, fixed: Chosen, moving: tuple[int, ...]) -> bool:
         """Find the mildest steps on the batch that fit with these others, on one lever or along both, if the last steps do."""
@@ -323,11 +320,9 @@ class Search:
         numbers = [len(self.levers[place].steps) for place in moving]
         known = self._known(fixed, moving[0]) if len(moving) == 1 else None
         if known is None:
-            last = self._estimate((*fixed, *((place, number - 1) for place, number in zip(moving, numbers, strict=True))))
-            if last and not last.fits:
-                self._over[fixed, moving] = self._over_at(last)
-            if not last or not last.fits:
-                return last is not None
+            fits = self._fits((*fixed, *((place, number - 1) for place, number in zip(moving, numbers, strict=True))), (fixed, moving))
+            if not fits:
+                return fits is not None
         if len(moving) == 1:
             self._mildest(numbers[0] if known is None else known, lambda step: self._batch_fits((*fixed, (moving[0], step))))
             return True
@@ -342,23 +337,27 @@ class Search:
         steps = [dict(found)[place] for found in self._fitting if dict(found).get(place) is not None and _within([each for each in found if each[0] != place], fixed)]
         return min(steps, default=None)
 
-    def _estimate(self, chosen: Chosen) -> Estimate | None:
-        """The estimate with a set; None where it does not apply, or is not counted."""
+    def _fits(self, chosen: Chosen, key: tuple[Chosen, tuple[int, ...]]) -> bool | None:
+        """Whether a run with a set fits; None where it does not apply, or is not counted. What is too large of one that does not fit is
+        kept: of a single change at every moment, of a set at one where that is known sooner."""
         chosen = tuple(sorted(chosen))
         steps = self._steps(chosen)
         settings = applied(self._settings, steps)
         if settings is None or not self._enough(settings):
             return None
         try:
-            counted = estimate(settings)
+            over = too_large(settings) if len(chosen) > 1 else None
+            counted = None if over else estimate(settings)
         except NotExpressible as reason:
             if len(chosen) == 1:
                 self.refused.setdefault(self.levers[chosen[0][0]].name, reason.message)
             return None
         self.counted += 1
-        if counted.fits:
+        if counted and counted.fits:
             self._found(chosen, Offer(steps, settings, counted.peak_bytes, counted.headroom_bytes, counted.verdict))
-        return counted
+            return True
+        self._over[key] = self._over_at([over] if over else counted.moments)
+        return False
 
     def _batch_fits(self, chosen: Chosen) -> bool:
         """Count a set that changes the batch; the other settings of a run are worked out once for all batches."""

@@ -5,12 +5,12 @@ from functools import partial
 from types import ModuleType
 
 from vramplan.accountings import planning, rules, step, unsloth
-from vramplan.ledger import Estimate, Frame
+from vramplan.ledger import Estimate, Frame, Moment
 from vramplan.settings import Settings
 
 ACCOUNTINGS: dict[str, ModuleType] = {"step": step, "planning": planning, "unsloth": unsloth, "rules": rules}
 """Every accounting by its name in settings; each has estimate, frames, peak_bytes, fits, CONTEXT_IS_BESIDE and NO_PAIRS;
-at_batches, at_batches_in_steps and grid where many batches can be counted faster than one by one."""
+too_large where some moments are known sooner than others, at_batches, at_batches_in_steps and grid where many batches can be counted faster than one by one."""
 
 
 def estimate(settings: Settings) -> Estimate:
@@ -34,6 +34,13 @@ def peak_bytes(settings: Settings) -> int:
 def fits(settings: Settings) -> bool:
     """Whether the run fits its budget, without the rest of the estimate. Raises NotExpressible."""
     return ACCOUNTINGS[settings.accounting].fits(settings)
+
+
+def too_large(settings: Settings) -> Moment | None:
+    """A moment that exceeds the usable memory, of those that the accounting works out soonest; None where none of these does, or where it
+    has none. Raises NotExpressible."""
+    own = getattr(ACCOUNTINGS[settings.accounting], "too_large", None)
+    return own(settings, usable_bytes(settings)) if own else None
 
 
 def at_batches(settings: Settings) -> Callable[[int, int], tuple[int, str]]:

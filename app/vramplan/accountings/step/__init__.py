@@ -91,6 +91,14 @@ def fits(settings: Settings) -> bool:
     return verdict(usable=usable, budget=budget, peak=peak, process=process, divided=settings.divides_states) in (YES, LIKELY)
 
 
+def too_large(settings: Settings, usable: int) -> Moment | None:
+    """The largest of the moments that need no walk over a layer, where it is more than usable. Raises NotExpressible."""
+    step = step_of(structure(settings))
+    batch = _batch(step, settings)
+    largest = max(step.beside_layers, key=lambda instant: instant.bytes(*batch))
+    return Moment(largest.moment, terms(largest, batch)) if largest.bytes(*batch) > usable else None
+
+
 def at_batches(settings: Settings) -> Callable[[int, int], tuple[int, str]]:
     """The peak in bytes and the verdict as a function of micro-batch and sequence length. Raises NotExpressible."""
     return Batches(settings).at

@@ -5,7 +5,7 @@ layers are of several kinds or several GPUs divide the run), end of the backward
 """
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from vramplan.accountings.step import state, walks
@@ -144,7 +144,6 @@ class Step:
         self.walks = walks_of_rows(run)
         self.first_trained = self._first_trained()
         self.rows = self._rows()
-        self.parameters = state.parameters(run), state.trained_parameters(run)
         self.shares = shares_of(run, of_layer=self.rows[-1].walks.gradients, of_head=self.head.gradients)
         self._gradients_by_rows()
         self.gradients = _fixed(self.shares.collected)
@@ -164,11 +163,26 @@ class Step:
         self.embedded = self._embedded()
         self.outputs_kept = self._outputs_kept()
         self.left_behind = self._left_behind()
-        self.looked_at = self._looked_at()
-        self.first = self._first_step()
-        self.instants = self._instants()
-        self.peaks = _undominated(self.instants)
-        self.by_transient = [_undominated([i for i in self.instants if i.moment == moment]) for moment in (LOSS, LAST)]
+
+    @cached_property
+    def parameters(self) -> tuple[int, int]:
+        """Parameters of the base model, and those that are trained."""
+        return state.parameters(self.run), state.trained_parameters(self.run)
+
+    @cached_property
+    def beside_layers(self) -> list[Instant]:
+        """The instants of the loss and of the optimizer step, which need no walk over a layer."""
+        return [*(instant for each in self._micro_batches() for instant in self.loss(each[0], accumulating=each[1])), self.update()]
+
+    @cached_property
+    def peaks(self) -> list[Instant]:
+        """The instants that are the largest for some batch."""
+        return _undominated(self.instants)
+
+    @cached_property
+    def by_transient(self) -> list[list[Instant]]:
+        """The same of the loss, and of the backward pass of the last layer."""
+        return [_undominated([i for i in self.instants if i.moment == moment]) for moment in (LOSS, LAST)]
 
     def _batch(self) -> Amount:
         """Token ids, labels and what else comes with them, and rotary positions."""
@@ -218,7 +232,8 @@ class Step:
         """The last layer of each kind: the one with the most saved when it runs forward."""
         return list({row.walks: row.before + row.count - 1 for row in self.rows}.values())
 
-    def _looked_at(self) -> list[int]:
+    @cached_property
+    def looked_at(self) -> list[int]:
         """The layers whose backward pass may hold the peak, from the last to the first.
 
         What is held grows or shrinks evenly from layer to layer of a row, and from row to row where rows come again and
@@ -242,15 +257,20 @@ class Step:
         steps = [[b - a for a, b in zip(one, other, strict=True)] for one, other in pairwise(held)]
         return [layer for layer, before, after in zip(line, (None, *steps), (*steps, None), strict=True) if before is None or before != after]
 
-    def _instants(self) -> list[Instant]:
+    @cached_property
+    def instants(self) -> list[Instant]:
         """Every instant, moment by moment, in the order of the step."""
         found = [instant for instant in self.first.instants if not instant.moment.startswith(STEP)] if self.first else []
-        found += self._micro_batch(self.resident, accumulating=False)
-        if self.run.accumulates:
-            found += self._micro_batch(self.resident_later, accumulating=True)
+        for resident, accumulating in self._micro_batches():
+            found += self._micro_batch(resident, accumulating=accumulating)
         return [*found, self.update()]
 
-    def _first_step(self) -> "Step | None":
+    def _micro_batches(self) -> list[tuple[tuple, bool]]:
+        """What is there for the whole run in each kind of micro-batch, and whether earlier ones have left their gradients."""
+        return [(self.resident, False), (self.resident_later, True)] if self.run.accumulates else [(self.resident, False)]
+
+    @cached_property
+    def first(self) -> "Step | None":
         """A first step whose checkpoints stay on the GPU; there are no optimizer states and no buffers yet.
 
         Source: unsloth_zoo 2025.11.1, gradient_checkpointing.py, UnslothCheckpointFunction.forward: while the layers are counted,
@@ -266,7 +286,7 @@ class Step:
     def with_chunks(self) -> list[Instant]:
         """Every instant of the head, of the loss and of the reference, in order: those whose bytes may have rows of a chunk in them."""
         found = []
-        for resident, accumulating in ((self.resident, False), (self.resident_later, True)) if self.run.accumulates else ((self.resident, False),):
+        for resident, accumulating in self._micro_batches():
             for part in (self.reference_forward, self.loss):
                 found += part(resident, accumulating=accumulating, every=True)
         return found

@@ -113,9 +113,9 @@ def surface_of(run: Structure) -> Surface:
 def made_ready(run: Structure) -> Iterator[None]:
     """Make what the surface of a structure is made of, in small steps, for `surface_of` to find."""
     for kind in counts_of_layers(run):
-        layer_walks(kind)
-        yield
-    step_of(replace(run, loss_rows=0))
+        for _ in layer_walks(kind).in_parts():
+            yield
+    assert step_of(replace(run, loss_rows=0)).instants
     yield
 
 

@@ -4,6 +4,7 @@ They are kept for as long as another run needs the same ones: a change of the op
 the loss leaves the layer's.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache
 
@@ -21,27 +22,55 @@ Points = list[tuple[int, Amount]]
 
 
 class LayerWalks:
-    """The tape of a layer and its walks; `backward` with the weight gradients it makes, `adding` where others are there; `waiting` what
-    waits while it is run again, beside the gradient of its output."""
+    """The tape of a layer and its walks, each walked once it is asked for: a run that is too large at another moment needs none."""
 
     def __init__(self, run: Structure):
+        self.checkpointing, self.reentrant = run.checkpointing, run.reentrant
         self.tape = decoder_layer(run, external_input=run.checkpointing)
         self.saved = self.tape.saved()
         self.escaped = self.tape.escaped()
         self.gradients = self.tape.gradient_bytes()
-        self.forward = tallest(self.tape.forward(keeps=not run.checkpointing, caches=run.checkpointing))
-        self.recomputation = tallest(self._second_forward(run)) if run.checkpointing else []
-        self.waiting = self.tape.before_recomputation() if run.checkpointing and not run.reentrant else NOTHING
-        self.backward, self.adding = (tallest(each) for each in _with_and_without(self.tape.backward()))
+
+    @cached_property
+    def forward(self) -> Points:
+        """The forward pass."""
+        return tallest(self.tape.forward(keeps=not self.checkpointing, caches=self.checkpointing))
 
     @cached_property
     def without_graph(self) -> Points:
         """The forward pass of a layer that no gradient reaches."""
         return tallest(self.tape.forward(keeps=False))
 
-    def _second_forward(self, run: Structure) -> list[Amount]:
-        """The moments of a checkpointed layer's second forward pass; the reentrant form runs it to its end."""
-        return self.tape.forward(keeps=True) if run.reentrant else self.tape.recomputation()
+    @cached_property
+    def recomputation(self) -> Points:
+        """A checkpointed layer's second forward pass; the reentrant form runs it to its end."""
+        return tallest(self.tape.forward(keeps=True) if self.reentrant else self.tape.recomputation()) if self.checkpointing else []
+
+    @cached_property
+    def waiting(self) -> Amount:
+        """What waits while it is run again, beside the gradient of its output."""
+        return self.tape.before_recomputation() if self.checkpointing and not self.reentrant else NOTHING
+
+    @cached_property
+    def backward(self) -> Points:
+        """The backward pass with the weight gradients it makes."""
+        return tallest(self._backward[0])
+
+    @cached_property
+    def adding(self) -> Points:
+        """The same where others are there, which they are added to."""
+        return tallest(self._backward[1])
+
+    @cached_property
+    def _backward(self) -> tuple[list[Amount], list[Amount]]:
+        return _with_and_without(self.tape.backward())
+
+    def in_parts(self) -> Iterator[Points]:
+        """Every walk of a step, one after the other."""
+        yield self.forward
+        yield self.recomputation
+        yield self.backward
+        yield self.adding
 
 
 class HeadWalks:
