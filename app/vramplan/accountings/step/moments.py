@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from vramplan.accountings.step import state, walks
+from vramplan.accountings.step import remembered, state
 from vramplan.accountings.step.host import KEEPS_LAST, STAGED_LATER, STAGING_BUFFERS
 from vramplan.accountings.step.layer import normed_size, residual_size
 from vramplan.accountings.step.operations import MASK_SIZE, dropout, norm
@@ -682,4 +682,4 @@ def step_of(run: Structure) -> Step:
 def forget() -> None:
     """Drop every remembered step: for tests that change what they are made of."""
     step_of.cache_clear()
-    walks.forget()
+    remembered.forget()

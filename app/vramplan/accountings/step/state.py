@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from math import floor
+from operator import attrgetter
 
 from vramplan.accountings.step.experts import IN_FLOAT32
 from vramplan.accountings.step.fused_adapters import HEADS, IN_PLACE, MLP, OUTPUT, fuses
 from vramplan.accountings.step.layers import counts_of_layers
+from vramplan.accountings.step.remembered import remembered
 from vramplan.accountings.step.structure import HALF, SINGLE, Structure
 from vramplan.accountings.step.tape import Tensor
 from vramplan.architecture import DELTA_NET, norms_per_layer
@@ -17,8 +18,19 @@ from vramplan.quantized import NF4_BLOCK_SIZE, QUANTIZED
 from vramplan.units import whole_bytes_up
 
 
-WEIGHTS_KEPT = 16
-"""Lists of parameter tensors that are remembered: the functions below ask for the same few again and again."""
+WEIGHTS_KEPT = 64
+"""Lists of parameter tensors that are remembered, and sums over them: the functions below ask for the same few again and again."""
+
+OF_BASE_WEIGHTS = attrgetter("shape", "weight_size", "norm_size", "embedding_size", "head_size", "head_width", "quantization", "quantized_head", "masked")
+"""What the tensors of the base model depend on."""
+
+OF_ADAPTERS = attrgetter("shape", "trains_base", "adapter_size", "targets", "expert_targets", "rank", "adapter_kernel", "model_code", "head_width", "loss", "masked")
+"""What the adapters depend on."""
+
+
+def _of_what_is_trained(run: Structure) -> tuple:
+    """What the tensors that are trained depend on."""
+    return OF_BASE_WEIGHTS(run) if run.trains_base else OF_ADAPTERS(run)
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,7 @@ class Weight:
         return self.count * self.values * self.itemsize
 
 
-@lru_cache(maxsize=WEIGHTS_KEPT)
+@remembered(OF_BASE_WEIGHTS, most=WEIGHTS_KEPT)
 def base_weights(run: Structure) -> tuple[Weight, ...]:
     """Every parameter tensor of the base model that is not quantised.
 
@@ -166,7 +178,7 @@ def _quantized_weights(run: Structure) -> list[tuple[int, int, int]]:
     return of_layers + ([(1, run.shape.hidden_size, run.shape.vocab_size)] if run.quantized_head else [])
 
 
-@lru_cache(maxsize=WEIGHTS_KEPT)
+@remembered(OF_ADAPTERS, most=WEIGHTS_KEPT)
 def adapter_weights(run: Structure) -> tuple[Weight, ...]:
     """The low-rank pairs A (inner, in) and B (out, r) of every target, a fused map's one, and a reward model's head, which is
     trained in a copy.
@@ -199,11 +211,13 @@ def copies_head(run: Structure) -> bool:
     return run.loss == "score" and not run.trains_base
 
 
+@remembered(OF_BASE_WEIGHTS, most=WEIGHTS_KEPT)
 def weight_bytes(run: Structure) -> int:
     """Bytes of the base model, quantised or not."""
     return quantized_bytes(run) + sum(weight.bytes for weight in base_weights(run))
 
 
+@remembered(OF_ADAPTERS, most=WEIGHTS_KEPT)
 def adapter_bytes(run: Structure) -> int:
     """Bytes of the adapters."""
     return sum(weight.bytes for weight in adapter_weights(run))
@@ -244,11 +258,13 @@ def trained_weights(run: Structure) -> tuple[Weight, ...]:
     return tuple(weight for weight in weights if weight.group != BUFFERS) if run.shape.num_experts else weights
 
 
+@remembered(_of_what_is_trained, most=WEIGHTS_KEPT)
 def gradient_bytes(run: Structure) -> int:
     """Bytes of all gradients: each has its parameter's type. Source: torch 2.13.0, AccumulateGrad."""
     return sum(weight.bytes for weight in trained_weights(run))
 
 
+@remembered(lambda run: (run.optimizer, _of_what_is_trained(run)), most=WEIGHTS_KEPT)
 def state_bytes(run: Structure) -> int:
     """Bytes of optimizer states that PyTorch's allocator holds."""
     return states_bytes(run.optimizer, trained_weights(run))

@@ -6,12 +6,14 @@ the loss leaves the layer's.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
+from operator import attrgetter
 
 from vramplan.accountings.step.head import FORWARD_ENDS, REFERENCE_TURN, head_and_loss
 from vramplan.accountings.step.layer import decoder_layer
 from vramplan.accountings.step.layers import rows_of_layers
-from vramplan.accountings.step.structure import SINGLE, UNDIVIDED, Structure
+from vramplan.accountings.step.remembered import remembered
+from vramplan.accountings.step.structure import SINGLE, Structure
 from vramplan.accountings.step.tape import BLOCKS, CHUNKS, FIXED, LATER_CHUNKS, NOTHING, PAIRS, POSITIONS, SQUARES, TOKENS, Amount, Tape
 
 KEPT_WALKS = 128
@@ -129,14 +131,39 @@ def _keeps_copies(run: Structure) -> bool:
     return run.reference == "copy" and run.autocast and run.weight_size == SINGLE
 
 
+OF_A_LAYER = attrgetter(
+    "shape", "trains_base", "weight_size", "norm_size", "embedding_size", "autocast", "adapter_size", "targets", "expert_targets", "rank", "dropout", "quantization",
+    "compute_is_fp16", "attention", "masked", "keys_in_blocks", "checkpointing", "reentrant", "norm_kernel", "mlp_kernel", "adapter_kernel", "model_code",
+    "quantized_linear", "compiled", "one_chunk",
+)
+"""What a layer depends on; and latent attention on whether there is one row."""
+
+OF_THE_HEAD = attrgetter(
+    "shape", "trains_base", "norm_size", "embedding_size", "head_size", "autocast", "quantization", "one_row", "norm_kernel", "loss", "loss_rows", "loss_columns",
+    "outputs_kept", "head_width", "pairs",
+)
+"""What the head depends on, where it has no adapter."""
+
+OF_ITS_ADAPTER = attrgetter("adapter_size", "rank", "dropout")
+"""What an adapter on the head depends on."""
+
+
+@remembered(lambda run: replace(run, sorts_embedding=False, optimizer="", accumulates=False, reentrant=False), most=KEPT_WALKS)
 def reference_walks(run: Structure) -> ReferenceWalks:
     """The walks over the reference of this run."""
-    return _reference_walks(replace(run, sorts_embedding=False, optimizer="", accumulates=False, reentrant=False))
+    return ReferenceWalks(run)
 
 
+@remembered(lambda run: (OF_A_LAYER(run), run.one_row and run.shape.kv_lora_rank > 0), most=KEPT_WALKS)
 def layer_walks(run: Structure) -> LayerWalks:
     """The walks over a layer of this run."""
-    return _layer_walks(replace(run, **NOT_IN_A_LAYER, one_row=run.one_row and run.shape.kv_lora_rank > 0))
+    return LayerWalks(run)
+
+
+@remembered(lambda run: (OF_THE_HEAD(run), "lm_head" in run.targets and OF_ITS_ADAPTER(run)), most=KEPT_WALKS)
+def head_walks(run: Structure) -> HeadWalks:
+    """The walks over the head and the loss of this run."""
+    return HeadWalks(run)
 
 
 def walks_of_rows(run: Structure) -> list[tuple[LayerWalks, int]]:
@@ -144,37 +171,6 @@ def walks_of_rows(run: Structure) -> list[tuple[LayerWalks, int]]:
     rows = rows_of_layers(run)
     of_kinds = {id(kind): layer_walks(kind) for kind in {id(kind): kind for kind, _ in rows}.values()}
     return [(of_kinds[id(kind)], count) for kind, count in rows]
-
-
-def head_walks(run: Structure) -> HeadWalks:
-    """The walks over the head and the loss of this run."""
-    return _head_walks(replace(run, **NOT_IN_THE_HEAD))
-
-
-NOT_IN_A_LAYER = {
-    "loss": "", "loss_rows": 0, "loss_columns": 0, "sorts_embedding": False, "outputs_kept": False, "optimizer": "", "accumulates": False,
-    "head_size": 0, "head_width": 0, "pairs": False, "reference": "", "sharding": UNDIVIDED, "offload": "", "quantized_head": False, "lingers": False,
-    "steps_in_backward": False,
-}
-"""What a layer does not depend on; nor on whether there is one row, but for latent attention."""
-
-NOT_IN_THE_HEAD = {
-    "steps_in_backward": False,
-    "sorts_embedding": False, "optimizer": "", "accumulates": False, "attention": "", "masked": False, "checkpointing": False,
-    "reentrant": False, "sharding": UNDIVIDED, "offload": "", "one_chunk": False,
-}
-"""What the head does not depend on."""
-
-_layer_walks = lru_cache(maxsize=KEPT_WALKS)(LayerWalks)
-_head_walks = lru_cache(maxsize=KEPT_WALKS)(HeadWalks)
-_reference_walks = lru_cache(maxsize=KEPT_WALKS)(ReferenceWalks)
-
-
-def forget() -> None:
-    """Drop every remembered walk: for tests that change what they are made of."""
-    _layer_walks.cache_clear()
-    _head_walks.cache_clear()
-    _reference_walks.cache_clear()
 
 
 def _place(tape: Tape, name: str) -> int:
