@@ -152,6 +152,20 @@ class Estimate:
         return self.verdict in (YES, LIKELY)
 
 
+@dataclass(frozen=True)
+class Weighed:
+    """Whether a run fits. peak_bytes: of a run that does not fit maybe less than its peak. too_large: moments that exceed the usable memory."""
+
+    peak_bytes: int
+    verdict: str
+    too_large: tuple[Moment, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the verdict is yes or likely."""
+        return self.verdict in (YES, LIKELY)
+
+
 VERDICTS = YES, LIKELY, UNLIKELY, NO = "yes", "likely", "unlikely", "no"
 """Answers to whether a run fits."""
 

@@ -20,7 +20,7 @@ from heapq import heappop, heappush
 from itertools import combinations, product
 from math import prod
 
-from vramplan.accountings import at_batches, estimate, too_large, usable_bytes
+from vramplan.accountings import at_batches, estimate, usable_bytes, weighed
 from vramplan.catalogue import relatives
 from vramplan.compare import counted_or_why
 from vramplan.errors import FieldError, NotExpressible, SettingsError
@@ -231,7 +231,7 @@ class Search:
         self.levers = tuple(lever for lever in self.levers if lever.steps)
         self.refused: dict[str, str] = {}
         self.counted = self.sets = 0
-        self._over: dict[tuple[Chosen, tuple[int, ...]], Over] = {((), ()): self._over_at(run.moments)}
+        self._over: dict[tuple[Chosen, tuple[int, ...]], Over] = {((), ()): self._over_at(weighed(run.settings).too_large)}
         self._fitting: dict[Chosen, Offer] = {}
         self._waiting: list[tuple[tuple[int, ...], Chosen]] = []
         self._tried: set[tuple[Chosen, tuple[int, ...]]] = set()
@@ -306,8 +306,7 @@ class Search:
         return False
 
     def _over_at(self, moments: Iterable[Moment]) -> "Over":
-        over = [[(term.name, term.bytes) for term in moment.terms] for moment in moments if moment.bytes > self._usable]
-        return Over(over, self._usable, [lever.smaller for lever in self.levers])
+        return Over([[(term.name, term.bytes) for term in moment.terms] for moment in moments], self._usable, [lever.smaller for lever in self.levers])
 
     def _count(self, fixed: Chosen) -> bool:
         """Count one set; whether there is such a run."""
@@ -346,18 +345,17 @@ class Search:
         if settings is None or not self._enough(settings):
             return None
         try:
-            over = too_large(settings) if len(chosen) > 1 else None
-            counted = None if over else estimate(settings)
+            counted = weighed(settings, soon=len(chosen) > 1)
         except NotExpressible as reason:
             if len(chosen) == 1:
                 self.refused.setdefault(self.levers[chosen[0][0]].name, reason.message)
             return None
         self.counted += 1
-        if counted and counted.fits:
-            self._found(chosen, Offer(steps, settings, counted.peak_bytes, counted.headroom_bytes, counted.verdict))
-            return True
-        self._over[key] = self._over_at([over] if over else counted.moments)
-        return False
+        if counted.fits:
+            self._found(chosen, Offer(steps, settings, counted.peak_bytes, self._usable - counted.peak_bytes, counted.verdict))
+        else:
+            self._over[key] = self._over_at(counted.too_large)
+        return counted.fits
 
     def _batch_fits(self, chosen: Chosen) -> bool:
         """Count a set that changes the batch; the other settings of a run are worked out once for all batches."""

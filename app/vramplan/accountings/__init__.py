@@ -5,12 +5,12 @@ from functools import partial
 from types import ModuleType
 
 from vramplan.accountings import planning, rules, step, unsloth
-from vramplan.ledger import Estimate, Frame, Moment
+from vramplan.ledger import Estimate, Frame, Weighed
 from vramplan.settings import Settings
 
 ACCOUNTINGS: dict[str, ModuleType] = {"step": step, "planning": planning, "unsloth": unsloth, "rules": rules}
 """Every accounting by its name in settings; each has estimate, frames, peak_bytes, fits, CONTEXT_IS_BESIDE and NO_PAIRS;
-too_large where some moments are known sooner than others, at_batches, at_batches_in_steps and grid where many batches can be counted faster than one by one."""
+weighed where that takes less than an estimate, at_batches, at_batches_in_steps and grid where many batches can be counted faster than one by one."""
 
 
 def estimate(settings: Settings) -> Estimate:
@@ -36,11 +36,14 @@ def fits(settings: Settings) -> bool:
     return ACCOUNTINGS[settings.accounting].fits(settings)
 
 
-def too_large(settings: Settings) -> Moment | None:
-    """A moment that exceeds the usable memory, of those that the accounting works out soonest; None where none of these does, or where it
-    has none. Raises NotExpressible."""
-    own = getattr(ACCOUNTINGS[settings.accounting], "too_large", None)
-    return own(settings, usable_bytes(settings)) if own else None
+def weighed(settings: Settings, *, soon: bool = False) -> Weighed:
+    """Whether a run fits, and what of it is too large, without the rest of the estimate. soon: of a run that does not fit, what is known
+    soonest may be all, and the peak is not less than it says. Raises NotExpressible."""
+    own = getattr(ACCOUNTINGS[settings.accounting], "weighed", None)
+    if own:
+        return own(settings, usable_bytes(settings), soon=soon)
+    counted, usable = estimate(settings), usable_bytes(settings)
+    return Weighed(counted.peak_bytes, counted.verdict, tuple(moment for moment in counted.moments if moment.bytes > usable))
 
 
 def at_batches(settings: Settings) -> Callable[[int, int], tuple[int, str]]:

@@ -16,12 +16,12 @@ from vramplan.accountings.step.describe import holdings, terms
 from vramplan.accountings.step.frames import frames as frames_of
 from vramplan.accountings.step.host import KEEPS_LAST, offloaded_checkpoint_bytes
 from vramplan.accountings.step.layer import residual_size
-from vramplan.accountings.step.moments import LAST, LOSS, Step, step_of
+from vramplan.accountings.step.moments import LAST, LOSS, Instant, Step, step_of
 from vramplan.accountings.step.placing import placed
 from vramplan.accountings.step.shares import total
 from vramplan.accountings.step.structure import HALF
 from vramplan.accountings.step.tape import Batch
-from vramplan.ledger import LIKELY, YES, Band, Estimate, Frame, Moment, Parameters, Placed, Term, verdict
+from vramplan.ledger import LIKELY, NO, YES, Band, Estimate, Frame, Moment, Parameters, Placed, Term, Weighed, verdict
 from vramplan.settings import Settings
 
 CONTEXT_IS_BESIDE = True
@@ -36,13 +36,9 @@ def estimate(settings: Settings) -> Estimate:
     run = structure(settings)
     step = step_of(run)
     batch = _batch(step, settings)
-    largest: dict[str, object] = {}
-    for instant in step.instants:
-        before = largest.get(instant.moment)
-        if before is None or instant.bytes(*batch) > before.bytes(*batch):
-            largest[instant.moment] = instant
+    known: dict[tuple, Term] = {}
     moments = tuple(
-        Moment(name, terms(instant, batch), partial(holdings, step, instant, batch)) for name, instant in largest.items()
+        Moment(name, terms(instant, batch, known), partial(holdings, step, instant, batch)) for name, instant in _largest_of_moments(step, batch).items()
     )
     reserved, process = _bands(settings, step, batch)
     return Estimate(
@@ -56,6 +52,16 @@ def estimate(settings: Settings) -> Estimate:
         process,
         (*_checkpoints_on_host(step, batch[0]), *(Term(name, total(kept)) for name, kept in step.shares.host.items() if total(kept))),
     )
+
+
+def _largest_of_moments(step: Step, batch: Batch) -> dict[str, Instant]:
+    """The largest instant of every moment, in order."""
+    largest: dict[str, tuple[int, Instant]] = {}
+    for instant in step.instants:
+        size = instant.bytes(*batch)
+        if instant.moment not in largest or size > largest[instant.moment][0]:
+            largest[instant.moment] = size, instant
+    return {name: instant for name, (_, instant) in largest.items()}
 
 
 def _checkpoints_on_host(step: Step, tokens: int) -> tuple[Term, ...]:
@@ -83,20 +89,29 @@ def peak_bytes(settings: Settings) -> int:
 def fits(settings: Settings) -> bool:
     """Whether the verdict is yes or likely."""
     step = step_of(structure(settings))
-    batch = _batch(step, settings)
-    peak = _peak(step, batch)
-    _, process = _bands(settings, step, batch)
+    return _verdict(settings, step, _batch(step, settings)) in (YES, LIKELY)
+
+
+def _verdict(settings: Settings, step: Step, batch: Batch) -> str:
+    """Whether a run fits its budget."""
     budget = settings.budget_bytes
-    usable = budget - settings.context_bytes
-    return verdict(usable=usable, budget=budget, peak=peak, process=process, divided=settings.divides_states) in (YES, LIKELY)
+    usable, peak = budget - settings.context_bytes, _peak(step, batch)
+    process = _bands(settings, step, batch)[1] if peak <= usable else None
+    return verdict(usable=usable, budget=budget, peak=peak, process=process, divided=settings.divides_states)
 
 
-def too_large(settings: Settings, usable: int) -> Moment | None:
-    """The largest of the moments that need no walk over a layer, where it is more than usable. Raises NotExpressible."""
+def weighed(settings: Settings, usable: int, *, soon: bool) -> Weighed:
+    """Whether a run fits so much, and what of it does not. soon: of a run that does not, one moment may be all, of those that need no walk
+    over a layer. Raises NotExpressible."""
     step = step_of(structure(settings))
     batch = _batch(step, settings)
-    largest = max(step.beside_layers, key=lambda instant: instant.bytes(*batch))
-    return Moment(largest.moment, terms(largest, batch)) if largest.bytes(*batch) > usable else None
+    if soon:
+        largest = max(step.beside_layers, key=lambda instant: instant.bytes(*batch))
+        if largest.bytes(*batch) > usable:
+            return Weighed(largest.bytes(*batch), NO, (Moment(largest.moment, terms(largest, batch)),))
+    peak, known = _peak(step, batch), {}
+    over = [instant for instant in _largest_of_moments(step, batch).values() if instant.bytes(*batch) > usable] if peak > usable else ()
+    return Weighed(peak, _verdict(settings, step, batch), tuple(Moment(instant.moment, terms(instant, batch, known)) for instant in over))
 
 
 def at_batches(settings: Settings) -> Callable[[int, int], tuple[int, str]]:
