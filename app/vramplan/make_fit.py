@@ -44,6 +44,10 @@ REQUIRABLE = (LENGTH, EFFECTIVE_BATCH)
 """What a run can be required to have at least."""
 
 
+Cost = tuple[int, int, int]
+"""What a set costs in quality and in speed, and how many changes it has."""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What the changes must leave: settings that stay as they are, and what a run must have at least, by name."""
@@ -73,9 +77,14 @@ class Offer:
         return sum(step.speed for step in self.steps)
 
     @property
+    def cost(self) -> Cost:
+        """All that it costs."""
+        return self.quality, self.speed, len(self.steps)
+
+    @property
     def order(self) -> tuple[int, int, int, int]:
         """Cheapest in quality first, then in speed, then the fewest changes, then the smallest peak."""
-        return self.quality, self.speed, len(self.steps), self.peak_bytes
+        return *self.cost, self.peak_bytes
 
 
 @dataclass(frozen=True)
@@ -136,14 +145,15 @@ def make_fit(settings: Settings, *, keep: Iterable[str] = (), at_least: Mapping[
     return at_once(make_fit_in_steps(settings, wanted(settings, keep=keep, at_least=at_least or {})))
 
 
-def make_fit_in_steps(settings: Settings, asked: Wanted) -> Generator[Offer | None, None, MadeToFit]:
-    """The same in small steps, after each of which something else may happen. Raises NotExpressible."""
+def make_fit_in_steps(settings: Settings, asked: Wanted, *, least: Cost = (0, 0, 0)) -> Generator[Offer | None, None, MadeToFit]:
+    """The same in small steps, after each of which something else may happen. least: what any set that fits costs, where that is known.
+    Raises NotExpressible."""
     required_run = required(settings, asked)
     run = estimate(required_run)
     if run.fits:
         return MadeToFit(run, asked, (), {}, 0, 0)
     search = Search(run, asked)
-    yield from search.in_steps()
+    yield from search.in_steps(least)
     return MadeToFit(run, asked, tuple(search.offers), search.refused, search.sets, search.counted)
 
 
@@ -191,9 +201,6 @@ def _grown(settings: Settings, name: str, value: int, kept: frozenset[str]) -> S
             return settings.varied(**{grows: number})
     return None
 
-
-Cost = tuple[int, int, int]
-"""What a set costs in quality and in speed, and how many changes it has."""
 
 Chosen = tuple[tuple[int, int], ...]
 """Levers by their place, each with the place of its step."""
@@ -247,10 +254,10 @@ class Search:
     def _enough(self, settings: Settings) -> bool:
         return all(getattr(settings, name) >= value for name, value in self._least.items())
 
-    def in_steps(self) -> Generator[Offer | None, None, None]:
-        """Count or rule out every set in the order of their cost, so that every set within another comes before it. Gives each offer as
-        soon as no cheaper one can come, and nothing in between, when something else may happen."""
-        families = sorted(self._families())
+    def in_steps(self, least: Cost) -> Generator[Offer | None, None, None]:
+        """Count or rule out every set in the order of their cost, from the least on, so that every set within another comes before it. Gives
+        each offer as soon as no cheaper one can come, and nothing in between, when something else may happen."""
+        families = sorted(family for family in self._families() if family[0] >= least)
         for cost, fixed, moving in families:
             yield from self._settled(cost)
             if self._try(fixed, moving):
