@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from vramplan.accountings.step import state
 from vramplan.accountings.step.delta_net import CHUNK
-from vramplan.accountings.step.head import loss_rows
+from vramplan.accountings.step.head import SHIFTING, loss_rows
 from vramplan.accountings.step.host import EACH, STAGED
 from vramplan.accountings.step.structure import DELTA_MAPS, HALF, LITGPT, SINGLE, TORCHTUNE, TRANSFORMERS, UNDIVIDED, Sharding, Structure
 from vramplan.accountings.step.unsloth_rows import SMALL_CARD_BYTES, rows_and_columns, rows_by_free_memory
@@ -102,7 +102,7 @@ def structure(settings: Settings) -> Structure:
         compute_is_fp16=settings.half_precision == "fp16",
         attention=attention,
         masked=turns.masked(*batch),
-        one_row=turns.one_row(*batch),
+        one_row=turns.one_row(*batch) and (loss in SHIFTING or shape.kv_lora_rank > 0),
         keys_in_blocks=_keys_in_blocks(shape, attention),
         sorts_embedding=turns.sorts_embedding(*batch),
         checkpointing=settings.checkpointing != "none",

@@ -330,3 +330,6 @@ LOSSES: dict[str, Callable[[Tape, Structure, Tensor], None]] = {
     "score": _scores,
 }
 """Every kind of loss by name; the number is the first release, of transformers, TRL or Unsloth, that counts so."""
+
+SHIFTING = ("logits-4.46", "logits-4.45", "triton-4.46", "triton-4.45", "logits-litgpt")
+"""Losses that shift the scores by one position, which copies them unless the batch is one row."""

@@ -21,16 +21,18 @@ from vramplan.units import whole_bytes_up
 WEIGHTS_KEPT = 64
 """Lists of parameter tensors that are remembered, and sums over them: the functions below ask for the same few again and again."""
 
-OF_BASE_WEIGHTS = attrgetter("shape", "weight_size", "norm_size", "embedding_size", "head_size", "head_width", "quantization", "quantized_head", "masked")
-"""What the tensors of the base model depend on."""
+OF_BASE_WEIGHTS = ("shape", "weight_size", "norm_size", "embedding_size", "head_size", "head_width", "quantization", "quantized_head", "masked")
+"""What of a structure the tensors of the base model depend on."""
 
-OF_ADAPTERS = attrgetter("shape", "trains_base", "adapter_size", "targets", "expert_targets", "rank", "adapter_kernel", "model_code", "head_width", "loss", "masked")
+OF_ADAPTERS = ("shape", "trains_base", "adapter_size", "targets", "expert_targets", "rank", "adapter_kernel", "model_code", "head_width", "loss", "masked")
 """What the adapters depend on."""
 
+_base_key, _adapter_key = (attrgetter(*names) for names in (OF_BASE_WEIGHTS, OF_ADAPTERS))
 
-def _of_what_is_trained(run: Structure) -> tuple:
-    """What the tensors that are trained depend on."""
-    return OF_BASE_WEIGHTS(run) if run.trains_base else OF_ADAPTERS(run)
+
+def _trained_key(run: Structure) -> tuple:
+    """The same for the tensors that are trained."""
+    return _base_key(run) if run.trains_base else _adapter_key(run)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Weight:
         return self.count * self.values * self.itemsize
 
 
-@remembered(OF_BASE_WEIGHTS, most=WEIGHTS_KEPT)
+@remembered(_base_key, most=WEIGHTS_KEPT)
 def base_weights(run: Structure) -> tuple[Weight, ...]:
     """Every parameter tensor of the base model that is not quantised.
 
@@ -178,7 +180,7 @@ def _quantized_weights(run: Structure) -> list[tuple[int, int, int]]:
     return of_layers + ([(1, run.shape.hidden_size, run.shape.vocab_size)] if run.quantized_head else [])
 
 
-@remembered(OF_ADAPTERS, most=WEIGHTS_KEPT)
+@remembered(_adapter_key, most=WEIGHTS_KEPT)
 def adapter_weights(run: Structure) -> tuple[Weight, ...]:
     """The low-rank pairs A (inner, in) and B (out, r) of every target, a fused map's one, and a reward model's head, which is
     trained in a copy.
@@ -211,13 +213,13 @@ def copies_head(run: Structure) -> bool:
     return run.loss == "score" and not run.trains_base
 
 
-@remembered(OF_BASE_WEIGHTS, most=WEIGHTS_KEPT)
+@remembered(_base_key, most=WEIGHTS_KEPT)
 def weight_bytes(run: Structure) -> int:
     """Bytes of the base model, quantised or not."""
     return quantized_bytes(run) + sum(weight.bytes for weight in base_weights(run))
 
 
-@remembered(OF_ADAPTERS, most=WEIGHTS_KEPT)
+@remembered(_adapter_key, most=WEIGHTS_KEPT)
 def adapter_bytes(run: Structure) -> int:
     """Bytes of the adapters."""
     return sum(weight.bytes for weight in adapter_weights(run))
@@ -258,13 +260,13 @@ def trained_weights(run: Structure) -> tuple[Weight, ...]:
     return tuple(weight for weight in weights if weight.group != BUFFERS) if run.shape.num_experts else weights
 
 
-@remembered(_of_what_is_trained, most=WEIGHTS_KEPT)
+@remembered(_trained_key, most=WEIGHTS_KEPT)
 def gradient_bytes(run: Structure) -> int:
     """Bytes of all gradients: each has its parameter's type. Source: torch 2.13.0, AccumulateGrad."""
     return sum(weight.bytes for weight in trained_weights(run))
 
 
-@remembered(lambda run: (run.optimizer, _of_what_is_trained(run)), most=WEIGHTS_KEPT)
+@remembered(lambda run: (run.optimizer, _trained_key(run)), most=WEIGHTS_KEPT)
 def state_bytes(run: Structure) -> int:
     """Bytes of optimizer states that PyTorch's allocator holds."""
     return states_bytes(run.optimizer, trained_weights(run))

@@ -76,7 +76,8 @@ class Structure:
     weight_size: linear weights (of the base model under adapters). norm_size, embedding_size, head_size: those weights.
     quantization: empty, or how the layers' linear weights are stored. compute_is_fp16: the 16-bit type is float16.
     targets: linear maps with an adapter; expert_targets: maps of experts with one.
-    masked: attention gets a mask. one_row: the micro-batch is one sequence. keys_in_blocks: the memory-efficient kernel
+    masked: attention gets a mask. one_row: the micro-batch is one sequence, where that
+    matters: scores are shifted, or attention is latent. keys_in_blocks: the memory-efficient kernel
     adds up the gradients of blocks of keys. sorts_embedding: enough tokens
     for the embedding's backward to sort them first. loss_rows: tokens of one chunk of the loss, where it has chunks; loss_columns: entries of the
     vocabulary of one tile, 0 for all. offload: empty, or how checkpoints wait in host memory.

@@ -131,21 +131,23 @@ def _keeps_copies(run: Structure) -> bool:
     return run.reference == "copy" and run.autocast and run.weight_size == SINGLE
 
 
-OF_A_LAYER = attrgetter(
+OF_A_LAYER = (
     "shape", "trains_base", "weight_size", "norm_size", "embedding_size", "autocast", "adapter_size", "targets", "expert_targets", "rank", "dropout", "quantization",
-    "compute_is_fp16", "attention", "masked", "keys_in_blocks", "checkpointing", "reentrant", "norm_kernel", "mlp_kernel", "adapter_kernel", "model_code",
+    "compute_is_fp16", "attention", "masked", "one_row", "keys_in_blocks", "checkpointing", "reentrant", "norm_kernel", "mlp_kernel", "adapter_kernel", "model_code",
     "quantized_linear", "compiled", "one_chunk",
 )
-"""What a layer depends on; and latent attention on whether there is one row."""
+"""What of a structure a layer depends on."""
 
-OF_THE_HEAD = attrgetter(
-    "shape", "trains_base", "norm_size", "embedding_size", "head_size", "autocast", "quantization", "one_row", "norm_kernel", "loss", "loss_rows", "loss_columns",
-    "outputs_kept", "head_width", "pairs",
+OF_THE_HEAD = (
+    "shape", "trains_base", "weight_size", "norm_size", "embedding_size", "head_size", "autocast", "adapter_size", "quantization", "compute_is_fp16", "one_row",
+    "norm_kernel", "adapter_kernel", "loss", "loss_rows", "loss_columns", "outputs_kept", "head_width", "pairs", "reference", "model_code", "quantized_linear",
+    "quantized_head", "lingers", "compiled",
 )
-"""What the head depends on, where it has no adapter."""
+"""What the head depends on; with an adapter on it also on OF_ITS_ADAPTER."""
 
-OF_ITS_ADAPTER = attrgetter("adapter_size", "rank", "dropout")
-"""What an adapter on the head depends on."""
+OF_ITS_ADAPTER = ("targets", "rank", "dropout")
+
+_layer_key, _head_key, _adapter_key = (attrgetter(*names) for names in (OF_A_LAYER, OF_THE_HEAD, OF_ITS_ADAPTER))
 
 
 @remembered(lambda run: replace(run, sorts_embedding=False, optimizer="", accumulates=False, reentrant=False), most=KEPT_WALKS)
@@ -154,13 +156,13 @@ def reference_walks(run: Structure) -> ReferenceWalks:
     return ReferenceWalks(run)
 
 
-@remembered(lambda run: (OF_A_LAYER(run), run.one_row and run.shape.kv_lora_rank > 0), most=KEPT_WALKS)
+@remembered(_layer_key, most=KEPT_WALKS)
 def layer_walks(run: Structure) -> LayerWalks:
     """The walks over a layer of this run."""
     return LayerWalks(run)
 
 
-@remembered(lambda run: (OF_THE_HEAD(run), "lm_head" in run.targets and OF_ITS_ADAPTER(run)), most=KEPT_WALKS)
+@remembered(lambda run: (_head_key(run), "lm_head" in run.targets and _adapter_key(run)), most=KEPT_WALKS)
 def head_walks(run: Structure) -> HeadWalks:
     """The walks over the head and the loss of this run."""
     return HeadWalks(run)
