@@ -29,7 +29,7 @@ RUNGS = (
     {"link", "policy"},
     {"ledger"},
     {"accountings.step.structure", "accountings.step.tape", "accountings.step.sharding", "accountings.step.whole"},
-    {"accountings.step.kernels", "accountings.step.host", "accountings.step.unsloth_rows"},
+    {"accountings.step.kernels", "accountings.step.host", "accountings.step.remembered", "accountings.step.unsloth_rows"},
     {"accountings.step.operations", "accountings.step.layers"},
     {"accountings.step.fused_adapters", "accountings.step.confidence"},
     {"accountings.step.experts", "accountings.step.latent", "accountings.step.short_convolution", "accountings.step.sinks"},
