@@ -42,7 +42,8 @@ class Batches:
         """The same, with None after each small step of making a surface that is new."""
         _, columns = self.chunks.of(micro_batch, length)
         if self._region(micro_batch, length, columns) not in self._surfaces:
-            yield from made_ready(self._structure(micro_batch, length))
+            for _ in made_ready(self._structure(micro_batch, length)):
+                yield None
         yield self.at(micro_batch, length)
 
     def _region(self, micro_batch: int, length: int, columns: int) -> Region:

@@ -110,13 +110,11 @@ def surface_of(run: Structure) -> Surface:
     return _surface_of(replace(run, loss_rows=1) if run.loss_rows else run)
 
 
-def made_ready(run: Structure) -> Iterator[None]:
+def made_ready(run: Structure) -> Iterator[object]:
     """Make what the surface of a structure is made of, in small steps, for `surface_of` to find."""
     for kind in counts_of_layers(run):
-        for _ in layer_walks(kind).in_parts():
-            yield
-    assert step_of(replace(run, loss_rows=0)).instants
-    yield
+        yield from layer_walks(kind).in_parts()
+    yield step_of(replace(run, loss_rows=0)).peaks
 
 
 def forget() -> None:
