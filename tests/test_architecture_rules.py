@@ -27,7 +27,7 @@ RUNGS = (
     {"checks"},
     {"settings"},
     {"link", "policy"},
-    {"ledger"},
+    {"ledger", "view"},
     {"accountings.step.structure", "accountings.step.tape", "accountings.step.sharding", "accountings.step.whole"},
     {"accountings.step.kernels", "accountings.step.host", "accountings.step.remembered", "accountings.step.unsloth_rows"},
     {"accountings.step.operations", "accountings.step.layers"},
@@ -79,8 +79,8 @@ RUNGS = (
     {"exporting.axolotl", "exporting.llama_factory", "exporting.trl"},
     {"exporting.export"},
     {"exporting"},
-    {"document", "pins_report"},
-    {"export_document", "lengths_document", "pins_document"},
+    {"badge", "document", "notebook", "pins_report"},
+    {"badge_document", "export_document", "lengths_document", "pins_document"},
     {"questions"},
     {"scene"},
     {"calculation", "documents", "share", "svg", "tables"},
@@ -89,7 +89,7 @@ RUNGS = (
     {"__init__", "__main__"},
 )
 BROWSER_ONLY = {"js", "pyodide", "pyodide_js", "micropip"}
-THIRD_PARTY = {**dict.fromkeys(("document", "documents", "export_document", "lengths_document", "pins_document"), {"pydantic"}), "training_files.yaml_text": {"ruamel"}, "png": {"PIL"}, "accountings.step.arrays": {"numpy"}, "sweep": {"numpy"}}
+THIRD_PARTY = {**dict.fromkeys(("badge_document", "document", "documents", "export_document", "lengths_document", "pins_document"), {"pydantic"}), "training_files.yaml_text": {"ruamel"}, "png": {"PIL"}, "accountings.step.arrays": {"numpy"}, "sweep": {"numpy"}}
 
 
 def sources(folder):

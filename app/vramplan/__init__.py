@@ -16,6 +16,17 @@ from vramplan.ledger import Estimate
 from vramplan.make_fit import MadeToFit, make_fit
 from vramplan.settings import Settings
 
+
+
+def _in_a_notebook(self: Estimate) -> str:
+    """The answer and a table, as HTML; what writes it is imported for the first one."""
+    from vramplan.notebook import html
+
+    return html(self)
+
+
+Estimate._repr_html_ = _in_a_notebook  # the ledger itself knows nothing of how it is told
+
 __version__ = "0.2.0"
 __all__ = [
     "Estimate", "FieldError", "ImportProblem", "Imported", "MadeToFit", "NotExpressible", "Settings", "SettingsError", "compare", "curve", "estimate", "fit", "import_text",

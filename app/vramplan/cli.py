@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from vramplan import blocks, brought, chronicle, cli_export, cli_lengths, cli_pins, measure, own_run, pins, pins_report, scene, tables
+from vramplan import badge, blocks, brought, chronicle, cli_export, cli_lengths, cli_pins, measure, own_run, pins, pins_report, scene, tables
 from vramplan.accountings import ACCOUNTINGS, estimate
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.checks import came
@@ -67,6 +67,7 @@ COMMANDS = {
     "sweep": "every combination of settings with several values: ranges of numbers, lists of choices; as a table, CSV or JSON",
     "link": "the link that opens this run in the page (with --link, at the same address)",
     "export": "this run as a training file of a tool, or as a summary in Markdown",
+    "badge": "this run as a badge for a README: a small SVG with a sentence, or the Markdown that shows it",
     "lengths": "a file of token lengths against the run: percentiles, what is cut, whether batches fit, padded and packed",
     "measured": "what was measured of a run, against its estimate: a paste, an out-of-memory message, a memory snapshot",
     "measure": "a script that measures this run on your GPU and prints one line for `measured`",
@@ -137,6 +138,8 @@ def main(arguments: list[str] | None = None) -> int:
         if path := _given(options, "output"):
             return _write(path, lambda stream: stream.write(made.text))
         return _print(lambda: _document("export", made) if options.json else made.text, end="\n" if options.json else "")
+    if options.command == "badge":
+        return _badge(options, current)
     if options.command == "timeline":
         return _timeline(options, current)
     if options.command == "fit" and (options.make_it_fit or options.keep or options.at_least):
@@ -166,6 +169,19 @@ def _address(options: argparse.Namespace, settings: Settings, pinned: Sequence[S
     """The link that opens a run, at the address of the link that was given."""
     page = (_given(options, "link") or "").partition("?")[0].partition("#")[0]
     return f"{page if '://' in page else ''}?{to_query(settings, pinned)}"
+
+
+def _badge(options: argparse.Namespace, current: Estimate) -> int:
+    """Print the badge of a run, its Markdown or its document, or write it to a file."""
+    made, address = badge.badge(current), _address(options, current.settings)
+    link = address if "://" in address else ""
+    if options.json:
+        return _print(lambda: _document("badge", (made, link)))
+    path = _given(options, "output")
+    if options.markdown:
+        text = badge.markdown(made, link=link, file=path or badge.FILE)
+        return (_write(path, lambda stream: stream.write(badge.svg(made))) if path else 0) or _print(lambda: text)
+    return _write(path, lambda stream: stream.write(badge.svg(made))) if path else _print(lambda: badge.svg(made), end="")
 
 
 def _place(options: argparse.Namespace, texts: dict[str, str], version: int, notes: Iterable[str]) -> int:
@@ -509,6 +525,9 @@ def _parser() -> argparse.ArgumentParser:
         if name == "export":
             command.add_argument("--to", metavar="FORM", help=f"what to write: {', '.join(cli_export.FORMS)}")
             command.add_argument("--output", metavar="FILE", help="write it to a file")
+        if name == "badge":
+            output.add_argument("--markdown", action="store_true", help="print the Markdown that shows the badge, and leads to the page of --link")
+            command.add_argument("--output", metavar="FILE", help=f"write the SVG to a file (a name for it: {badge.FILE})")
         if name == "lengths":
             command.add_argument("--column", metavar="NAME", help="the column or key that holds the lengths; left out, one that is named so, or the only one with whole numbers")
         if name == "compare":

@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import Field
 
 from vramplan import accounts, chronicle, own_run
+from vramplan.badge_document import BadgeDocument
 from vramplan.claims import Held, held
 from vramplan.compare import compared, counted_by
 from vramplan.curve import Curve
@@ -877,5 +878,6 @@ DOCUMENTS: dict[str, type[Document]] = {
     "measured": MeasuredDocument,
     "import": ImportDocument,
     "export": ExportDocument,
+    "badge": BadgeDocument,
 }
 """Every document by the command that prints it."""

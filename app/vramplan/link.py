@@ -20,6 +20,9 @@ FROM_HERE and says how the pinned run differs from the run of the link."""
 FROM_HERE = "&"
 """How the query string of a pinned run begins that says only what differs from the run of the link."""
 
+VIEW_KEYS = ("embed", "panels", "lock", "theme")
+"""Keys that say how the page is shown, and nothing of the run; view.py reads them."""
+
 MAX_PINS = 4
 """Runs that can be pinned."""
 
@@ -153,7 +156,7 @@ def read_query(address: str) -> Link:
 
     Never raises: what cannot be used is named in a notice. Values are not checked here; parse() does that.
     """
-    all_pairs = parse_qsl(_query_part(address), keep_blank_values=True, errors="replace")
+    all_pairs = pairs_of(address)
     pairs, unread = all_pairs[:MAX_PAIRS], all_pairs[MAX_PAIRS:]
     version, notices = _version([value for key, value in pairs if key == VERSION_KEY])
     if unread:
@@ -164,7 +167,7 @@ def read_query(address: str) -> Link:
     if len(pins) > MAX_PINS:
         notices.append(f"The link pins {count_text(len(pins))} runs; the first {MAX_PINS} are used.")
     for key, value in pairs:
-        if key in (VERSION_KEY, PIN_KEY):
+        if key in (VERSION_KEY, PIN_KEY, *VIEW_KEYS):
             continue
         if key not in BY_NAME:
             unknown.setdefault(key)
@@ -175,6 +178,11 @@ def read_query(address: str) -> Link:
     if unknown:
         notices.append(_unknown_keys(list(unknown)))
     return Link(texts, version, tuple(notices), tuple(pins[:MAX_PINS]))
+
+
+def pairs_of(address: str) -> list[tuple[str, str]]:
+    """Every key and value of an address, or of a query string with or without its leading '?'."""
+    return parse_qsl(_query_part(address), keep_blank_values=True, errors="replace")
 
 
 def _unknown_keys(keys: list[str]) -> str:
