@@ -3,6 +3,7 @@
 from js import history, location, window
 from pyodide.ffi import JsException
 
+from vramplan.view import read_view, view_query
 from pyscript.events import Later, listen
 
 RETRY_AFTER = 1_000
@@ -10,28 +11,41 @@ RETRY_AFTER = 1_000
 
 
 class Address:
-    """The query string of the page, and its steps in the history."""
+    """The query string of the page, and its steps in the history. How the page is shown is part of it, and stays what it was at first.
+
+    A frame makes no steps: Back belongs to the page around it.
+    """
 
     def __init__(self):
+        self.view = read_view(location.search)
+        shown = view_query(self.view)
+        self._view = f"&{shown}" if shown else ""
         self._wanted = ""
         self._retry = Later(lambda: self.replace(self._wanted), RETRY_AFTER)
 
     def query(self) -> str:
-        """The query string, with its '?' if there is one."""
-        return location.search
+        """The query string, with its '?' if there is one, without how the page is shown where that comes last."""
+        return location.search.removesuffix(self._view)
 
     def full(self, query: str) -> str:
-        """The whole address that opens a query string."""
+        """The address that opens a query string in the whole page."""
         return f"{location.origin}{location.pathname}?{query}"
+
+    def beside(self, name: str) -> str:
+        """The address of a file that lies beside the page."""
+        return f"{location.origin}{location.pathname.rpartition('/')[0]}/{name}"
 
     def replace(self, query: str) -> None:
         """Show a query string in place of the current one."""
-        if location.search != f"?{query}":
+        if location.search != f"?{query}{self._view}":
             self._change(history.replaceState, query, location.hash)
 
     def push(self, query: str) -> None:
         """Add a step to the history."""
-        self._change(history.pushState, query, "")
+        if self.view.embed:
+            self.replace(query)
+        else:
+            self._change(history.pushState, query, "")
 
     def on_travel(self, handler) -> None:
         """Call the handler after Back or Forward."""
@@ -41,6 +55,6 @@ class Address:
         self._wanted = query
         self._retry.cancel()
         try:
-            method(None, "", f"?{query}{fragment}")
+            method(None, "", f"?{query}{self._view}{fragment}")
         except JsException:
             self._retry.call()

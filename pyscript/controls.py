@@ -18,6 +18,7 @@ from pyscript.views.form import (
     error_id,
     field_id,
     fold_of,
+    hint_id,
     is_row,
     is_searched,
     is_shown,
@@ -44,18 +45,31 @@ class Controls:
         self._finders = {field.name: Finder(field, FINDERS[field.name]) for field in SHOWN_FIELDS if is_searched(field)}
         self._unlisted: dict[str, str] = {}
         self._messages: dict[str, str] = {}
+        self._held: dict[str, str] = {}
         for field in filter(is_targets, SHOWN_FIELDS):
             self.offer_own_list(field.name)
 
     def read(self) -> dict[str, str]:
         """The text of every control as it stands."""
-        return {field.name: self._read(field) for field in SHOWN_FIELDS}
+        return {field.name: self._read(field) for field in SHOWN_FIELDS} | self._held
 
     def write(self, texts: Mapping[str, str], names: Iterable[str]) -> None:
         """Show these texts in the named controls."""
         for name in names:
-            if name in self._inputs:
+            if name in self._inputs and name not in self._held:
                 self._write(BY_NAME[name], texts[name])
+
+    def hold(self, names: Iterable[str], why: str) -> None:
+        """Keep these settings as they are: nothing typed or written changes them from now on. why: what is said at each."""
+        for field in SHOWN_FIELDS:
+            if field.name in names:
+                self._held[field.name] = self._read(field)
+                self._boxes[field.name].dataset.held = ""
+                hint = document.getElementById(hint_id(field.name))
+                if hint:
+                    hint.textContent = why
+                for control in (*self._inputs[field.name], document.getElementById(control_id(field))):
+                    control.disabled = True
 
     def show_applying(self, names: set[str]) -> None:
         """Show the fields that apply and hide the others, whatever they hold."""

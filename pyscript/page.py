@@ -9,7 +9,7 @@ import host
 from js import URL, Blob, document, setTimeout
 from pyodide.ffi import JsException, create_once_callable, to_js
 
-from vramplan import report, share
+from vramplan import badge, report, share
 from vramplan.catalogue import defaults
 from vramplan.checks import check
 from vramplan.compare import counted_or_why
@@ -28,19 +28,21 @@ from pyscript.bring import Bring
 from pyscript.controls import Controls
 from pyscript.dom import Region
 from pyscript.events import FRAME, Later, listen, start as start_task
-from pyscript.exports import Exports
+from pyscript.framed import Framed
 from pyscript.lengths import LengthsSide
 from pyscript.own_run import OwnRun
 from pyscript.pins import PinsSide
 from pyscript.placement import PlacementSide
 from pyscript.results import ResultsSide
-from pyscript.views import exports as exports_view
+from pyscript.share import Share
 from pyscript.views import problems as problems_view
-from pyscript.views import share as share_view
-from pyscript.views.form import is_shown
+from pyscript.views.form import fold_of, is_shown
 
 KEEP_FILE_FOR = 60_000
 """Milliseconds after which the memory of a saved file is given back; some browsers read it after the click."""
+
+SIZING_SCRIPT = "embed.js"
+"""The script that other pages name to size their frames."""
 
 PASTED_INTO = "other_processes"
 """The setting that may be pasted from nvidia-smi."""
@@ -59,11 +61,9 @@ class Page:
     def __init__(self):
         self._address = Address()
         self._controls = Controls()
-        self._results = ResultsSide()
+        self._results = ResultsSide(self._address.view)
         self._notices = Region("notices")
-        self._share = Region("share-content")
-        self._exports = Exports()
-        self._dialog = document.getElementById("share")
+        self._share = Share(self._address.beside(SIZING_SCRIPT))
         self._settings: Settings | None = None
         self._estimate: Estimate | None = None
         self._texts: dict[str, str] = {}
@@ -76,7 +76,7 @@ class Page:
         self._values: Mapping[str, object] = {}
         self._ranges_later = Later(lambda: self._controls.show_ranges(self._values), FRAME)
         self._clear_toasts = Later(self._clear, TOAST_FOR)
-        bring = Bring(lambda: self._texts, self._use)
+        self._framed = Framed(self._address.view, self._address, self._controls, self._use)
         self._own_run = OwnRun(lambda: self._estimate, self._use)
         self._placement = PlacementSide(lambda: self._settings)
         self._lengths = LengthsSide(lambda: self._estimate)
@@ -84,22 +84,25 @@ class Page:
             "place": self._placement.read_boxes,
             "lengths-read": self._lengths.read_box,
             "own-run-read": self._own_run.read_box,
-            "bring-read": bring.read_box, "bring-fetch": bring.fetch, "bring-cancel": bring.cancel, "bring-as-dense": bring.read_as_dense,
+            "frame-settings": self._framed.toggle_settings,
         }
+        if not self._address.view.embed:
+            bring = Bring(lambda: self._texts, self._use)
+            self._bringing |= {"bring-read": bring.read_box, "bring-fetch": bring.fetch, "bring-cancel": bring.cancel, "bring-as-dense": bring.read_as_dense}
 
     async def start(self, touched: list[str]) -> None:
         """Take over: show what the link says, except in the fields a visitor has used while the page was loading.
 
         The answer is on the screen before everything around it is worked out.
         """
-        query = self._address.query()
-        self._open(query, [name for name in BY_NAME if name not in touched], memory.recall(query.removeprefix("?")))
+        query, view = self._address.query(), self._address.view
+        self._open(query, [name for name in BY_NAME if name not in touched or name in view.locked], memory.recall(query.removeprefix("?")))
+        self._framed.hold()
         form = document.getElementById("form")
         listen(form, "input", self._on_input)
         listen(form, "change", lambda event: self._commit())
         listen(form, "submit", lambda event: event.preventDefault())
         listen(document, "click", self._on_click)
-        listen(self._dialog, "change", self._on_form)
         self._address.on_travel(self._on_travel)
         for button in document.querySelectorAll("button[data-action]"):
             button.disabled = False
@@ -125,7 +128,7 @@ class Page:
         unseen = [
             f"{error.message} The default is used." for error in checked.errors if not is_shown(BY_NAME[error.field])
         ]
-        self._tell_about_link((*link.notices, *pins.notices, *unseen))
+        self._tell_about_link((*self._address.view.notices, *link.notices, *pins.notices, *unseen))
         self._refresh()
         self._controls.unfold(self._texts)
         self._address.replace(self._query)
@@ -149,6 +152,7 @@ class Page:
         names = applying(checked.values)
         self._controls.show_applying(names)
         self._values = checked.values
+        self._framed.show(self._unpinned, checked.values)
         self._ranges_later.call()
         self._settings = self._estimate = None
         try:
@@ -156,12 +160,14 @@ class Page:
         except SettingsError as problem:
             self._controls.show_errors(problem.errors)
             self._results.show_problems(problem.errors)
+            self._framed.uncounted(error.field for error in problem.errors)
         else:
             self._count(self._settings, names)
         self._pins.show(self._estimate)
-        self._own_run.show(self._estimate)
-        self._placement.renew()
-        self._lengths.renew()
+        if not self._address.view.embed:
+            self._own_run.show(self._estimate)
+            self._placement.renew()
+            self._lengths.renew()
 
     def _count(self, settings: Settings, names: set[str]) -> None:
         """Show the estimate of a valid run, or the sentence that says why the accounting has none."""
@@ -170,10 +176,12 @@ class Page:
             reason = FieldError(counted.field if counted.field in names else "accounting", counted.message)
             self._controls.show_errors((reason,))
             self._results.show_reason(settings, reason, counted)
+            self._framed.uncounted([reason.field])
         else:
             self._estimate = counted
             self._controls.show_errors(())
             self._results.show(counted)
+            self._framed.counted(counted)
 
     def _commit(self) -> None:
         """A change is finished: give it its own step in the history."""
@@ -217,7 +225,7 @@ class Page:
             self._toast(f"Read {of}{count_text(used.mib)} MiB used = {used.gib} GiB from what was pasted")
 
     def _on_travel(self) -> None:
-        self._dialog.close()
+        self._share.close()
         if self._address.query() != f"?{self._query}":
             self._open(self._address.query())
 
@@ -228,16 +236,19 @@ class Page:
         self._open(query, names, with_pins=False)
 
     def _on_click(self, event) -> None:
-        target = event.target.closest("[data-open], [data-field], [data-copy], [data-action]")
-        if not target or event.ctrlKey or event.metaKey or event.shiftKey:
+        target = event.target.closest("[data-open], [data-field], [data-copy], [data-action], a[href^='#']")
+        if not target or event.ctrlKey or event.metaKey or event.shiftKey or self._framed.leaves(target):
+            return
+        data = target.dataset
+        if not any(hasattr(data, name) for name in ("open", "field", "copy", "action")):
             return
         event.preventDefault()
-        data = target.dataset
         if hasattr(data, "open"):
             self._go(target.getAttribute("href").removeprefix("?"))
             if not target.closest("main"):
                 document.getElementById("answer").focus()
         elif hasattr(data, "field"):
+            self._framed.show_settings()
             self._controls.focus(data.field)
         elif hasattr(data, "copy"):
             self._copy(document.getElementById(data.copy).value, target.textContent.removeprefix("Copy").strip())
@@ -252,15 +263,17 @@ class Page:
         elif action == "share":
             self._clear()
             address = self._address.full(self._query)
-            self._share.paint(share_view.dialog(self._settings, address, counted=self._estimate is not None, left_out=report.labels_text(self._left_out)))
-            self._exports.show(self._estimate, address)
-            self._dialog.showModal()
+            fields = [name for name in applying(self._values) if fold_of(BY_NAME[name]) == ""]
+            self._share.open(self._settings, self._estimate, address, [name for name in BY_NAME if name in fields], left_out=report.labels_text(self._left_out))
         elif action == "close-share":
-            self._dialog.close()
+            self._share.close()
         elif action == "save-json":
             start_task(self._save_document("estimate.json", self._estimate))
         elif action == "save-export":
-            self._save(self._exports.made.text, self._exports.made.file, "text/plain;charset=utf-8")
+            made = self._share.exports.made
+            self._save(made.text, made.file, "text/plain;charset=utf-8")
+        elif action == "save-badge":
+            self._save(badge.svg(self._share.badge), badge.FILE, "image/svg+xml")
         elif action == "save-settings":
             self._save(share.settings_file(self._texts), "vramplan-settings.json")
         elif action == "lay-over":
@@ -299,11 +312,6 @@ class Page:
         elif action == "dismiss-notices":
             self._notices.hide()
             document.getElementById("answer").focus()
-
-    def _on_form(self, event) -> None:
-        """Another form of the run was chosen in the Share dialog."""
-        if event.target.id == exports_view.CHOICE:
-            self._exports.choose(event.target.value, self._estimate, self._address.full(self._query))
 
     def _copy(self, text: str, what: str, note: str = "") -> None:
         copying = clipboard.copy(text)
@@ -368,7 +376,7 @@ class Page:
 
     def _toast(self, message: str) -> None:
         self._clear()
-        document.getElementById("share-toast" if self._dialog.open else "toast").textContent = message
+        document.getElementById("share-toast" if self._share.is_open else "toast").textContent = message
         self._clear_toasts.call()
 
     def _clear(self) -> None:

@@ -12,6 +12,7 @@ from vramplan.compare import counted_by
 from vramplan.errors import FieldError, NotExpressible
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
+from vramplan.view import View
 from pyscript import panels
 from pyscript.dom import Region
 from pyscript.events import Later, Steps, listen
@@ -41,16 +42,18 @@ OPTIONAL = ("moments", "gpus", "host", "assumptions", "differences")
 class ResultsSide:
     """Shows an estimate: the answer at once, everything around it as soon as the answer is on the screen."""
 
-    def __init__(self):
+    def __init__(self, view: View):
+        self._view = view
         self.timeline, self._map, self._make_fit = TimelineSide(), FitMapSide(), MakeFitSide(PHONE)
-        self._seldom = [Seldom(name, make) for name, make in panels.SELDOM.items()]
+        self._seldom = [Seldom(name, make) for name, make in panels.SELDOM.items() if self._shows(name)]
         self._regions = {name: Region(name) for name in REGIONS}
         self._optional = {name: document.getElementById(f"{name}-part") for name in OPTIONAL}
         self._panels = [document.getElementById(name) for name in ("about", "panels")]
-        self._formulas = [Formulas(name) for name in EXPLAINED]
+        self._formulas = [Formulas(name) for name in EXPLAINED if self._shows(f"{name}-formulas")]
         self._estimate: Estimate | None = None
         self._results: panels.Results | None = None
         self._message = ""
+        self._answered = False
         self._phone = window.matchMedia(PHONE)
         self._steps = Steps()
         self._speak_later = Later(self._speak, SPEAK_AFTER)
@@ -65,13 +68,14 @@ class ResultsSide:
         self._regions["headline"].paint(panels.headline(estimate))
         document.title = f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan"
         self._show_panels(True)
+        self._answered = True
         self._begin()
         self._say(told.sentence)
 
     def show_problems(self, errors: tuple[FieldError, ...]) -> None:
         """Show what must be corrected instead of results."""
         self._drop_estimate()
-        self._show_panels(False)
+        self._show_panels(False, keep=self._answered or not self._view.embed)
         for name in ("headline", "accountings"):
             self._regions[name].hide()
         self._regions["problems"].paint(problems_view.problems(errors))
@@ -84,7 +88,8 @@ class ResultsSide:
         self._show_panels(False, keep=False)
         self._regions["problems"].hide()
         self._regions["headline"].paint(panels.uncounted(settings, shown))
-        self._regions["accountings"].paint(panels.accountings(settings, reason))
+        if self._shows("accountings"):
+            self._regions["accountings"].paint(panels.accountings(settings, reason))
         title = accounts.uncounted_text(settings)
         document.title = f"{title} | VRAM Plan"
         self._say(f"{title}. {reason.message}")
@@ -112,6 +117,7 @@ class ResultsSide:
             "curve-table": self._paint_curve_table, "gpus": self._paint_gpus, "host": self._paint_host, "assumptions": self._paint_assumptions,
             "others": self._paint_others, "differences": self._paint_differences, "own-names": self._paint_own_names,
         }
+        parts = {name: paint for name, paint in parts.items() if self._shows(name)}
         formulas = [partial(each.show, self._estimate) for each in self._formulas]
         self._steps.begin((partial(self._paint_seen, parts), *formulas, self._show_where_seen))
 
@@ -121,6 +127,11 @@ class ResultsSide:
         for name in seen:
             parts[name]()
         self._steps.follow(paint for name, paint in parts.items() if name not in seen)
+
+    def _shows(self, element_id: str) -> bool:
+        """Whether a part of the page is shown at all; in a frame only the panels that were asked for are."""
+        panel = document.getElementById(element_id).closest("[data-panel]")
+        return not self._view.embed or bool(panel and self._view.shows(panel.dataset.panel))
 
     @property
     def _found(self) -> panels.Results:
@@ -173,10 +184,12 @@ class ResultsSide:
         estimate, narrow = self._estimate, self._phone.matches
         for part in self._seldom:
             part.show(estimate)
-        if len(estimate.moments) > 1:
+        if len(estimate.moments) > 1 and self._shows("moments"):
             self.timeline.show(estimate, narrow=narrow)
-        self._map.show(estimate, narrow=narrow)
-        self._make_fit.show(estimate)
+        if self._shows("map"):
+            self._map.show(estimate, narrow=narrow)
+        if self._shows("make-fit"):
+            self._make_fit.show(estimate)
 
     def _paint_gpus(self) -> None:
         """Paint the peak against the number of GPUs and its table, or hide both."""

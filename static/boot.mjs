@@ -12,6 +12,7 @@
 // form controls that were used before it was there. Last, the service worker is registered.
 
 import { DownloadError, get } from "./downloads.mjs";
+import { frame, startFrame } from "./frame.mjs";
 import { host, startPython } from "./python.mjs";
 
 const SERVICE_WORKER = "service-worker.mjs";
@@ -80,7 +81,7 @@ async function start(manifest, base) {
     try {
       const pyodide = await startPython(way, { manifest, base, ...follow(way.files) });
       page.dataset.way = way.name;
-      pyodide.registerJsModule("host", host(pyodide, way, manifest.extras, base));
+      pyodide.registerJsModule("host", { ...host(pyodide, way, manifest.extras, base), frame });
       return pyodide;
     } catch (error) {
       console.warn(`Python did not start from the ${way.name}: ${error.message}`);
@@ -101,6 +102,7 @@ function keepForLater(base) {
 async function main() {
   const used = watchControls();
   retry.addEventListener("click", () => location.reload());
+  startFrame();
   page.dataset.boot = "loading";
   if (location.search.length > 1) page.dataset.asked = "";
   if (typeof WebAssembly !== "object") {

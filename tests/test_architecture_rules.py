@@ -28,6 +28,7 @@ RUNGS = (
     {"settings"},
     {"link", "policy"},
     {"ledger", "view"},
+    {"embedding"},
     {"accountings.step.structure", "accountings.step.tape", "accountings.step.sharding", "accountings.step.whole"},
     {"accountings.step.kernels", "accountings.step.host", "accountings.step.remembered", "accountings.step.unsloth_rows"},
     {"accountings.step.operations", "accountings.step.layers"},

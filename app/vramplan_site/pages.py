@@ -14,6 +14,7 @@ from vramplan.documents import DOCUMENTS, ProblemDocument
 from vramplan.fields import applying
 from vramplan.levers import lockable
 from vramplan.settings import Settings
+from vramplan.view import USUAL_PANELS
 from vramplan_site import explain
 from vramplan_site.toolchain import ROOT
 from pyscript import panels
@@ -122,6 +123,7 @@ def head(assets: dict, hub: str) -> list[Element]:
     files = assets["files"]
     return [
         h("meta", http_equiv="Content-Security-Policy", content=policy(hub)),
+        h("script", src=files["view.js"], data_panels=" ".join(USUAL_PANELS)),
         h("link", rel="stylesheet", href=files["style.css"]),
         h("link", rel="icon", type="image/svg+xml", href=files["icon.svg"]),
         h("meta", property="og:image", content=files["preview.png"]),

@@ -26,8 +26,8 @@ PAGE = "index.html"
 BOOT = "boot.mjs"
 """The script of static/ that a page names; it imports the others."""
 
-SERVICE_WORKER = "service-worker.mjs"
-"""The script of static/ that is served under its own name."""
+SERVICE_WORKER, EMBED = "service-worker.mjs", "embed.js"
+"""The scripts of static/ that are served under their own names: the page's service worker, and what other pages name to size a frame."""
 
 NAMED = re.compile(rb'<(?:link|script|img)\b[^>]*?\s(?:href|src)="([^"?#:]+)"|data-manifest="([^"]+)"')
 """What a page names of its build."""
@@ -80,6 +80,7 @@ def write_assets(runtime: Runtime) -> dict:
     boot: attributes of the <script> that starts Python.
     """
     files = write_static()
+    shutil.copyfile(ROOT / "static" / EMBED, DIST / EMBED)
     manifest = write_runtime(runtime)
     name = hashed(json.dumps(manifest).encode(), "boot", ".json")
     fetched = {"rel": "preload", "as": "fetch", "crossorigin": "anonymous"}
@@ -106,7 +107,7 @@ def write_static() -> dict[str, str]:
         return files[name]
 
     for file in sorted(folder.iterdir()):
-        if file.name != SERVICE_WORKER:
+        if file.name not in (SERVICE_WORKER, EMBED):
             write(file.name)
     return files
 
