@@ -4,7 +4,7 @@
   addEventListener("message", ({ source, data }) => {
     if (!data || data.vramplan !== 1 || data.type !== "height" || !(data.height > 0 && data.height < 20000)) return;
     for (const frame of frames())
-      if (frame.contentWindow === source) frame.style.height = `${Math.ceil(data.height) + frame.offsetHeight - frame.clientHeight}px`;
+      if (frame.contentWindow === source) Object.assign(frame.style, { boxSizing: "content-box", height: `${Math.ceil(data.height)}px` });
   });
   for (const frame of frames()) frame.contentWindow.postMessage({ vramplan: 1, type: "ask" }, "*");
 })();

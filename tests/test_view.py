@@ -89,3 +89,12 @@ def test_the_parts_are_those_of_the_page_and_the_style_sheet_shows_each():
     assert sorted(marked) == sorted(PANELS)
     sheet = (ROOT / "static" / "style.css").read_text("utf-8")
     assert sorted(re.findall(r'html\[data-embed\]:not\(\[data-panels~="([\w-]+)"\]\) \[data-panel="\1"\]', sheet)) == sorted(PANELS)
+
+
+def test_the_documentation_names_every_part_and_every_key():
+    told = (ROOT / "README.md").read_text("utf-8").partition("## In documentation")[2].partition("## How it is built")[0]
+    table = {key: row for key, row in re.findall(r"^\| `(\w+)` \| (.*) \|$", told, re.MULTILINE)}
+    assert tuple(table) == VIEW_KEYS
+    named = re.findall(r"`([\w-]+)`", table["panels"])
+    assert [name for name in named if name in PANELS] == list(PANELS)
+    assert f"`{','.join(USUAL_PANELS)}`" in table["panels"] and all(f"`{name}`" in table["theme"] for name in list(THEMES)[1:])

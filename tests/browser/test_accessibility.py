@@ -139,8 +139,16 @@ def share_dialog(page):
     expect(page.dialog.get_by_role("status")).to_contain_text("Link copied")
 
 
+def share_dialog_unfolded(page):
+    page.share()
+    for name in ("In a page of documentation", "Settings that readers cannot change", "A badge for a README"):
+        page.dialog.get_by_text(name, exact=True).first.click()
+    expect(page.dialog.get_by_label("Markdown", exact=True)).to_be_visible()
+    expect(page.dialog.frame_locator("iframe").get_by_role("button", name="Settings")).to_be_enabled(timeout=60_000)
+
+
 STATES = (opening, does_not_fit, likely_and_partly_unchecked, unlikely_on_a_card, planned, not_countable, custom_everything, invalid,
-          everything_unfolded, a_run_laid_over, finding, nothing_found, brought_model, brought_adapter, brought_training_file, brought_nothing, notices, unknown_choice, share_dialog)
+          everything_unfolded, a_run_laid_over, finding, nothing_found, brought_model, brought_adapter, brought_training_file, brought_nothing, notices, unknown_choice, share_dialog, share_dialog_unfolded)
 
 
 def findings(page, sizes=(WIDE, TABLET, PHONE), context=BUT_EVIDENCE):

@@ -273,7 +273,7 @@ def test_the_share_dialog_hands_the_run_on(calculator):
     assert link == calculator.page.url and runs.of_query(link) == run
     frame = calculator.shared("Frame for another page")
     source = calculator.root.evaluate("text => new DOMParser().parseFromString(text, 'text/html').querySelector('iframe').src", frame)
-    assert source == link
+    assert source == f"{link}&embed=1" and runs.of_query(source.partition("?")[2]) == run
 
     command = shlex.split(calculator.shared("Terminal"))
     assert command[0] == "vramplan"
@@ -286,6 +286,7 @@ def test_the_share_dialog_hands_the_run_on(calculator):
         exec(calculator.shared("Python"), {})
     assert output.getvalue().split() == [str(run.peak_bytes), str(run.fits)]
 
+    calculator.dialog.get_by_text("In a page of documentation", exact=True).click()
     for label in ("Link", "Frame for another page", "Terminal", "Python"):
         calculator.dialog.get_by_role("button", name=f"Copy {label}", exact=True).click()
         expect(calculator.dialog.get_by_role("status")).to_contain_text(f"{label} copied")

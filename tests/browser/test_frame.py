@@ -35,16 +35,27 @@ def test_the_offered_snippet_works_on_another_site(visit, hosts):
     write("snippet.html", own.shared("Frame for another page"))
     own.root.goto(address + "snippet.html")
     framed = framed_calculator(own.page, visitor.site)
-    framed.expect_headline(runs.of(model="llama-3.2-3b"))
+    framed.expect_headline_alone(runs.of(model="llama-3.2-3b"))
+    framed.button("Settings").click()
     framed.set(method="lora", sequence_length="4096", optimizer="adamw-8bit")
     run = runs.of(model="llama-3.2-3b", method="lora", sequence_length="4096", optimizer="adamw-8bit")
-    framed.expect_headline(run)
+    framed.expect_headline_alone(run)
     assert runs.of_query(framed.query) == run
     assert own.page.url == address + "snippet.html"
     expect_copied_link(framed, run)
+
+
+def test_the_whole_page_in_a_frame_is_shared_from_there(visit, hosts):
+    address, write = hosts
+    visitor = visit()
+    write("whole.html", f'<iframe src="{visitor.site}?v=2&amp;rank=8" title="Calculator" width="900" height="700" allow="clipboard-write"></iframe>')
+    page = visitor.context.new_page()
+    page.goto(address + "whole.html")
+    framed = framed_calculator(page, visitor.site)
+    framed.expect_headline(runs.of(rank="8"))
     framed.share()
-    assert runs.of_query(framed.shared("Link")) == run
-    framed.page.keyboard.press("Escape")
+    assert runs.of_query(framed.shared("Link")) == runs.of(rank="8")
+    page.keyboard.press("Escape")
     expect(framed.dialog).not_to_be_visible()
 
 
