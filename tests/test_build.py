@@ -223,7 +223,7 @@ def test_versions_for_the_page_are_those_of_the_tests():
 
 @pytest.mark.parametrize("hub, connect", (("https://huggingface.co", "'self' https://huggingface.co"), ("http://mirror.example:8080", "'self' http://mirror.example:8080"), ("", "'self'")))
 def test_the_page_may_ask_the_hub_it_was_built_with_and_no_other(hub, connect):
-    assets = {"files": dict.fromkeys(("style.css", "icon.svg", "preview.png", "boot.mjs"), "x"), "links": [], "boot": {}}
+    assets = {"files": dict.fromkeys(("style.css", "icon.svg", "preview.png", "boot.mjs", "view.js"), "x"), "links": [], "boot": {}}
     meta, *_ = pages.head(assets, hub)
     directives = dict(part.split(" ", 1) for part in dict(meta.attributes)["content"].split("; "))
     assert directives["connect-src"] == connect and directives["default-src"] == "'self'"
