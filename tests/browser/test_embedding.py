@@ -443,7 +443,7 @@ def test_a_frame_is_used_with_the_keyboard_alone(documentation):
     opened = documentation(f"v=2&{ASKED}")
     (framed,) = opened.frames
     keys = opened.page.keyboard
-    opened.page.locator("body").click()
+    opened.page.get_by_text("Before.").click()
     keys.press("Tab")
     expect(framed.button("Settings")).to_be_focused()
     keys.press("Enter")
