@@ -9,6 +9,7 @@ from pyodide.ffi import create_proxy
 from vramplan.catalogue import defaults
 from vramplan.checks import check
 from vramplan.embedding import estimate_message, problems_message, read_settings
+from vramplan.language import told
 from vramplan.ledger import Estimate
 from vramplan.link import read_query
 from vramplan.report import labels_text
@@ -44,10 +45,10 @@ class Framed:
         """From now on the locked settings stay as they are."""
         if not self._view.locked:
             return
-        self._controls.hold(self._view.locked, HELD)
+        self._controls.hold(self._view.locked, told(HELD))
         which = "Every setting is" if EVERYTHING in self._view.lock else f"{labels_text(self._view.lock)}:"
         note = document.getElementById("frame-locks")
-        note.textContent = f"{which} fixed here. What would change that opens the full page."
+        note.textContent = told(f"{which} fixed here. What would change that opens the full page.")
         note.hidden = False
 
     def show(self, query: str, values: Mapping[str, object]) -> None:

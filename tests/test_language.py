@@ -35,6 +35,8 @@ NOT_SHOWN = {
     "Estimate", "Imported", "English", "None.", "Setting", "Plane", "Reward", "field line", "number wide-only",  # names in code, classes of elements
     "## Settings that are not as the calculator opens with", "## What fills the memory", "**Peak per GPU**", "[Open this run in VRAM Plan](<{}>)",
     "{} {}: {}. Written by VRAM Plan.", "full_shard auto_wrap offload",  # lines of exported files
+    "is unlikely to fit", "{} {} {} at {} × {}", "{} {} {} at {}", "Full fine-tuning", "Inference in {}", "ijlI|!.,:;'’()[] ft",  # a badge, which is a file
+    "border: 0", 'style="text-align: left"', 'style="text-align: right"',  # markup for other pages and for notebooks
     "1:64, 512:131072:*2 or 8,16,32", "0:1:0.25, 1:64:*2 or 0,0.1", "{} takes at most {} values in a sweep; {}. Take larger steps.",
     "A range of {} must be first:last, first:last:step or first:last:*factor, upwards, such as {}; {}. Correct it.",
     "A range of {} must be first:last:step or first:last:*factor, upwards, such as {}; {}. Correct it.",

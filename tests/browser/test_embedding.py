@@ -120,7 +120,7 @@ def expect_no_chrome(framed):
 
 def full_page(framed):
     """The link to the whole page."""
-    return framed.root.get_by_role("link", name="Open the full page")
+    return framed.root.get_by_role("link", name="Full page")
 
 
 def test_a_frame_shows_the_parts_that_were_asked_for_and_no_chrome(documentation):
