@@ -32,9 +32,8 @@ def example(tmp_path, site):
     folder = tmp_path / "examples"
     shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("__pycache__"))
     for file in folder.rglob("*"):
-        if file.suffix in (".html", ".md", ".rst", ".yml", ".py"):
-            text = file.read_text("utf-8")
-            file.write_text(text.replace(WRITTEN, site), "utf-8")
+        if file.suffix in (".html", ".md", ".rst", ".yml") or file.name == "conf.py":
+            file.write_text(file.read_text("utf-8").replace(WRITTEN, site), "utf-8")
     picture = svg(badge(runs.of(**TEXTS)))
     for place in ("mkdocs/docs", "sphinx"):
         (folder / place / FILE).write_text(picture, "utf-8")

@@ -8,6 +8,7 @@ from pathlib import Path
 import re
 
 from playwright.sync_api import expect
+import pytest
 
 from pages import Calculator
 import runs
@@ -29,6 +30,12 @@ class Markup(HTMLParser):
         self.found[tag] = dict(attrs)
 
 
+@pytest.fixture
+def fresh(visit):
+    """A page of its own: what is chosen for a frame stays chosen."""
+    return visit().open()
+
+
 def unfold(calculator, title):
     """Open a folded part of the dialog."""
     calculator.dialog.get_by_text(title, exact=True).first.click()
@@ -46,47 +53,47 @@ def preview(calculator):
     return framed
 
 
-def test_the_frame_is_shown_as_it_will_be_and_follows_what_is_chosen(calculator):
-    calculator.set(method="lora", gpu="48")
+def test_the_frame_is_shown_as_it_will_be_and_follows_what_is_chosen(fresh):
+    fresh.set(method="lora", gpu="48")
     run = runs.of(method="lora", gpu="48")
-    calculator.share()
-    unfold(calculator, "In a page of documentation")
-    framed = preview(calculator)
+    fresh.share()
+    unfold(fresh, "In a page of documentation")
+    framed = preview(fresh)
     framed.expect_headline_alone(run)
     expect(framed.region("Memory against sequence length")).not_to_be_visible()
     for name in PANELS:
-        expect(calculator.dialog.get_by_role("checkbox", name=PANELS[name], exact=True)).to_be_checked(checked=name in USUAL_PANELS)
+        expect(fresh.dialog.get_by_role("checkbox", name=PANELS[name], exact=True)).to_be_checked(checked=name in USUAL_PANELS)
 
-    calculator.dialog.get_by_role("checkbox", name="Memory against sequence length", exact=True).check()
-    calculator.dialog.get_by_role("checkbox", name="What fills the memory", exact=True).uncheck()
-    unfold(calculator, "Settings that readers cannot change")
-    calculator.dialog.get_by_role("checkbox", name="Training method", exact=True).check()
-    calculator.dialog.get_by_label("Light or dark", exact=True).select_option("dark")
-    field = calculator.dialog.get_by_label("Frame for another page", exact=True)
+    fresh.dialog.get_by_role("checkbox", name="Memory against sequence length", exact=True).check()
+    fresh.dialog.get_by_role("checkbox", name="What fills the memory", exact=True).uncheck()
+    unfold(fresh, "Settings that readers cannot change")
+    fresh.dialog.get_by_role("checkbox", name="Training method", exact=True).check()
+    fresh.dialog.get_by_label("Light or dark", exact=True).select_option("dark")
+    field = fresh.dialog.get_by_label("Frame for another page", exact=True)
     wanted = View(True, ("headline", "curve"), ("method",), "dark")
     expect(field).to_have_value(re.compile("theme=dark"))
-    address = snippet(calculator)["iframe"]["src"]
+    address = snippet(fresh)["iframe"]["src"]
     assert read_view(address) == wanted and runs.of_query(address.partition("?")[2]) == run
-    expect(calculator.dialog.get_by_title("Preview of the frame")).to_have_attribute("src", address)
-    framed = preview(calculator)
+    expect(fresh.dialog.get_by_title("Preview of the frame")).to_have_attribute("src", address)
+    framed = preview(fresh)
     framed.expect_headline_alone(run)
     expect(framed.region("Memory against sequence length")).to_be_visible()
     expect(framed.region("What fills the memory")).not_to_be_visible()
     expect(framed.root.get_by_text("Training method: fixed here.")).to_be_visible()
 
 
-def test_the_markup_has_the_script_only_where_it_is_wanted(calculator):
-    calculator.share()
-    unfold(calculator, "In a page of documentation")
-    found = snippet(calculator)
-    assert found["script"]["src"] == calculator.page.url.partition("?")[0] + "embed.js"
+def test_the_markup_has_the_script_only_where_it_is_wanted(fresh):
+    fresh.share()
+    unfold(fresh, "In a page of documentation")
+    found = snippet(fresh)
+    assert found["script"]["src"] == fresh.page.url.partition("?")[0] + "embed.js"
     assert {"data-vramplan", "title", "height", "width", "src"} <= found["iframe"].keys()
-    calculator.dialog.get_by_role("checkbox", name="Always as high as what it shows").uncheck()
-    field = calculator.dialog.get_by_label("Frame for another page", exact=True)
+    fresh.dialog.get_by_role("checkbox", name="Always as high as what it shows").uncheck()
+    field = fresh.dialog.get_by_label("Frame for another page", exact=True)
     expect(field).not_to_have_value(re.compile("script"))
-    calculator.dialog.get_by_role("button", name="Close").click()
-    expect(calculator.dialog).not_to_be_visible()
-    assert all("embed=1" not in frame.url for frame in calculator.page.frames), "the frame goes on after the dialog is closed"
+    fresh.dialog.get_by_role("button", name="Close").click()
+    expect(fresh.dialog).not_to_be_visible()
+    assert all("embed=1" not in frame.url for frame in fresh.page.frames), "the frame goes on after the dialog is closed"
 
 
 def test_the_badge_is_shown_saved_and_copied(calculator):
@@ -115,17 +122,17 @@ def test_without_an_estimate_there_is_no_badge(calculator):
     expect(calculator.dialog.get_by_role("button", name="Save badge")).to_have_count(0)
 
 
-def test_the_dialog_is_used_with_the_keyboard_on_a_phone(calculator):
-    calculator.page.set_viewport_size(PHONE)
-    calculator.share()
-    summary = calculator.dialog.get_by_text("In a page of documentation", exact=True)
+def test_the_dialog_is_used_with_the_keyboard_on_a_phone(fresh):
+    fresh.page.set_viewport_size(PHONE)
+    fresh.share()
+    summary = fresh.dialog.get_by_text("In a page of documentation", exact=True)
     summary.focus()
-    calculator.page.keyboard.press("Enter")
-    calculator.page.keyboard.press("Tab")
-    first = calculator.dialog.get_by_role("checkbox", name="Peak and verdict")
+    fresh.page.keyboard.press("Enter")
+    fresh.page.keyboard.press("Tab")
+    first = fresh.dialog.get_by_role("checkbox", name="Peak and verdict")
     expect(first).to_be_focused()
-    calculator.page.keyboard.press("Tab")
-    calculator.page.keyboard.press("Space")
-    expect(calculator.dialog.get_by_role("checkbox", name="Settings, unfolded")).to_be_checked()
-    expect(calculator.dialog.get_by_label("Frame for another page", exact=True)).to_have_value(re.compile("panels=headline,settings,components"))
-    assert calculator.root.evaluate("(each => each.scrollWidth - each.clientWidth)(document.getElementById('share'))") <= 1
+    fresh.page.keyboard.press("Tab")
+    fresh.page.keyboard.press("Space")
+    expect(fresh.dialog.get_by_role("checkbox", name="Settings, unfolded")).to_be_checked()
+    expect(fresh.dialog.get_by_label("Frame for another page", exact=True)).to_have_value(re.compile("panels=headline,settings,components"))
+    assert fresh.root.evaluate("(each => each.scrollWidth - each.clientWidth)(document.getElementById('share'))") <= 1
