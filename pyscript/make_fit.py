@@ -14,20 +14,23 @@ from vramplan.levers import levers
 from vramplan.make_fit import EFFECTIVE_BATCH, LENGTH, MadeToFit, Offer, make_fit_in_steps, wanted
 from pyscript import panels
 from pyscript.dom import Region
-from pyscript.events import Later, WhenSeen, listen
+from pyscript.events import Soon, WhenSeen, listen
 from pyscript.views import make_fit as view
 
 AFTER = 100
 """Milliseconds without a change before the search begins: the answer and the panels come first."""
 
-SLICE, BETWEEN = 12, 0
-"""Milliseconds that are worked at a time, and that are left free between two such times for whatever else waits."""
+SLICE = 12
+"""Milliseconds that are worked at a time, before whatever else waits has its turn."""
+
+RENEWED = 100
+"""Milliseconds after which what was found so far is shown, and again after so many more."""
 
 DIGITS = re.compile("[0-9]{1,12}")
 """A whole number as somebody types it."""
 
 DONE = "make-fit"
-"""The name under which the browser keeps how long a search took, its pauses included; the front comes after it."""
+"""The name under which the browser keeps how long it took to show the answer, pauses included; the front comes after it."""
 
 
 class MakeFitSide:
@@ -42,7 +45,7 @@ class MakeFitSide:
         self._boxes = {name: document.getElementById(box) for name, box in ((LENGTH, view.LENGTH), (EFFECTIVE_BATCH, view.BATCH))}
         self._problem = document.getElementById(view.PROBLEM)
         self._estimate: Estimate | None = None
-        self._work_later = Later(self._work, BETWEEN)
+        self._work_later = Soon(self._work)
         self._seen = WhenSeen("make-fit-part", self._begin, AFTER)
         for control in (*self._locks, *self._boxes.values()):
             listen(control, "change", lambda event: self._renew())
@@ -91,7 +94,8 @@ class MakeFitSide:
             self._say(problem.errors[0].message)
             return
         self._say("")
-        self._begun = performance.now()
+        self._begun = self._painted = performance.now()
+        self._answered = False
         self._region_busy(True)
         self._making = self._everything(asked)
         self._work()
@@ -120,30 +124,32 @@ class MakeFitSide:
             for grown in growth_in_steps(self._made.run.settings, asked):
                 self._grown += [grown] if grown else []
                 yield
+        self._answered = True
+        self._paint()
         performance.measure(DONE, start=self._begun)
         offers = self._made.offers or [grown.offer for grown in self._grown]
         self._points = yield from front_in_steps(self._made.run.settings, offers, asked)
 
     def _work(self) -> None:
-        """Search some more, show what was found, then let the browser do what waits."""
-        until, before = performance.now() + SLICE, len(self._offers) + len(self._grown)
+        """Search some more, show what was found from time to time, then let the browser do what waits."""
+        until = performance.now() + SLICE
         try:
             while performance.now() < until:
                 next(self._making)
         except StopIteration:
-            self._paint()
             self._paint_front()
             self._region_busy(False)
             return
         except NotExpressible as reason:
             self._say(reason.message)
             return
-        if len(self._offers) + len(self._grown) > before:
+        if not self._answered and performance.now() > self._painted + RENEWED:
             self._paint()
         self._work_later.call()
 
     def _paint(self) -> None:
         self._region.paint(panels.make_fit(self._made, self._offers, self._grown))
+        self._painted = performance.now()
 
     def _paint_front(self) -> None:
         """Draw the front, or hide it where nothing fits."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from vramplan_site import bench_page, toolchain
+from vramplan_site import bench_fit, bench_page, toolchain
 from vramplan_site.server import open_server
 from vramplan_site.toolchain import DIST
 
@@ -21,12 +21,14 @@ def main() -> int:
     print("Calculation, native Python   milliseconds")
     for name, seconds in calculation_times().items():
         print(f"  {name:<27}{seconds * 1000:>12.3f}")
-    print(f"\nMake it fit, native Python (median of {ROUNDS})   milliseconds")
-    for name, seconds in make_fit_times().items():
-        print(f"  {name:<27}{seconds * 1000:>12.0f}")
     print(f"\nSweep over micro-batch and length (one core, median of {ROUNDS})   estimates per second")
     for name, rate in sweep_rates().items():
         print(f"  {name:<27}{rate:>50,.0f}")
+    print(f"\nMake it fit, in the page and in native Python, nothing remembered (least and median of {ROUNDS})   milliseconds   ratio of the least")
+    with served(DIST) as address:
+        for name, times in bench_fit.times(address, ROUNDS).items():
+            (page, of_page), (native, of_native) = ((min(each), statistics.median(each)) for each in times)
+            print(f"  {name:<27}{page:>8.0f}{of_page:>8.0f}{native:>8.0f}{of_native:>8.0f}{page / native:>8.1f}")
     print(f"\nMap of what fits, in the page (median of {ROUNDS})   milliseconds   longest slice")
     for name, (total, longest) in map_times().items():
         print(f"  {name:<27}{total:>31.1f}{longest:>16.1f}")
@@ -41,33 +43,6 @@ def main() -> int:
     for name, times in bench_page.typing_times().items():
         print(f"  {name:<27}{statistics.median(times):>10.0f}")
     return 0
-
-
-TIGHT_RUNS = {
-    "Llama 3.1 8B, full, 24 GiB": {"method": "full", "gpu": "24"},
-    "Llama 3.1 70B, QLoRA, 24": {"model": "llama-3.1-70b", "gpu": "24"},
-    "Qwen3 30B-A3B, LoRA, 48": {"model": "qwen3-30b-a3b", "method": "lora", "gpu": "48"},
-    "Llama 3.1 8B, LoRA, 16": {"method": "lora", "gpu": "16", "sequence_length": 4096},
-}
-"""Runs that do not fit, by what is special about them: where little has to be counted, and where much."""
-
-
-def make_fit_times() -> dict[str, float]:
-    """Median seconds of a whole search for the changes that make a run fit, with nothing remembered."""
-    from vramplan import Settings, make_fit
-    from vramplan.accountings.step import moments, surfaces
-
-    times = {}
-    for name, changes in TIGHT_RUNS.items():
-        found = []
-        for _ in range(ROUNDS):
-            moments.forget()
-            surfaces.forget()
-            begun = time.perf_counter()
-            make_fit(Settings(**changes))
-            found.append(time.perf_counter() - begun)
-        times[name] = statistics.median(found)
-    return times
 
 
 def calculation_times() -> dict[str, float]:

@@ -89,7 +89,26 @@ def peak_bytes(settings: Settings) -> int:
 def fits(settings: Settings) -> bool:
     """Whether the verdict is yes or likely."""
     step = step_of(structure(settings))
-    return _verdict(settings, step, _batch(step, settings)) in (YES, LIKELY)
+    batch = _batch(step, settings)
+    usable = settings.budget_bytes - settings.context_bytes
+    return _soonest(step, batch).bytes(*batch) <= usable and _verdict(settings, step, batch) in (YES, LIKELY)
+
+
+def weighed(settings: Settings, usable: int, *, soon: bool) -> Weighed:
+    """Whether a run fits so much, and what of it does not. soon: of a run that does not, one moment may be all. Raises NotExpressible."""
+    step = step_of(structure(settings))
+    batch = _batch(step, settings)
+    largest = _soonest(step, batch)
+    if soon and largest.bytes(*batch) > usable:
+        return Weighed(largest.bytes(*batch), NO, (Moment(largest.moment, terms(largest, batch)),))
+    peak, known = _peak(step, batch), {}
+    over = [instant for instant in _largest_of_moments(step, batch).values() if instant.bytes(*batch) > usable] if peak > usable else ()
+    return Weighed(peak, _verdict(settings, step, batch), tuple(Moment(instant.moment, terms(instant, batch, known)) for instant in over))
+
+
+def _soonest(step: Step, batch: Batch) -> Instant:
+    """The largest instant of the moments that need no walk over a layer."""
+    return max(step.beside_layers, key=lambda instant: instant.bytes(*batch))
 
 
 def _verdict(settings: Settings, step: Step, batch: Batch) -> str:
@@ -98,20 +117,6 @@ def _verdict(settings: Settings, step: Step, batch: Batch) -> str:
     usable, peak = budget - settings.context_bytes, _peak(step, batch)
     process = _bands(settings, step, batch)[1] if peak <= usable else None
     return verdict(usable=usable, budget=budget, peak=peak, process=process, divided=settings.divides_states)
-
-
-def weighed(settings: Settings, usable: int, *, soon: bool) -> Weighed:
-    """Whether a run fits so much, and what of it does not. soon: of a run that does not, one moment may be all, of those that need no walk
-    over a layer. Raises NotExpressible."""
-    step = step_of(structure(settings))
-    batch = _batch(step, settings)
-    if soon:
-        largest = max(step.beside_layers, key=lambda instant: instant.bytes(*batch))
-        if largest.bytes(*batch) > usable:
-            return Weighed(largest.bytes(*batch), NO, (Moment(largest.moment, terms(largest, batch)),))
-    peak, known = _peak(step, batch), {}
-    over = [instant for instant in _largest_of_moments(step, batch).values() if instant.bytes(*batch) > usable] if peak > usable else ()
-    return Weighed(peak, _verdict(settings, step, batch), tuple(Moment(instant.moment, terms(instant, batch, known)) for instant in over))
 
 
 def at_batches(settings: Settings) -> Callable[[int, int], tuple[int, str]]:
