@@ -154,11 +154,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Weighed:
-    """Whether a run fits. peak_bytes: of a run that does not fit maybe less than its peak. too_large: moments that exceed the usable memory."""
+    """Whether a run fits. too_large: a moment that exceeds the usable memory, where one does; peak_bytes is then that of this moment alone."""
 
     peak_bytes: int
     verdict: str
-    too_large: tuple[Moment, ...]
+    too_large: Moment | None = None
 
     @property
     def fits(self) -> bool:

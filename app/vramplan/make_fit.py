@@ -5,9 +5,9 @@ lever. What is offered are the sets that fit and have no other fitting set withi
 
 Nothing is guessed. A set is left uncounted only
 - where a set within it fits: then it is not a smallest one;
-- where a bound shows that it does not fit: a set X that was counted has its terms moment by moment, and each lever declares the terms
-  that it can make smaller (data/changes.toml). What the other terms of X come to at one moment is there with the further changes too,
-  so where it exceeds the usable memory, X with those changes does not fit;
+- where a bound shows that it does not fit: of a set X that was counted and does not fit, the terms of a moment that is too large are
+  known, and each lever declares the terms that it can make smaller (data/changes.toml). What the other terms come to at that moment is
+  there with the further changes too, so where it exceeds the usable memory, X with those changes does not fit;
 - along the micro-batch and the sequence length, where the mildest step that fits is found by bisection: a peak never decreases
   in either (a law that tests/test_properties.py holds every accounting to).
 tests/test_make_fit.py compares all of it with counting every set.
@@ -207,14 +207,15 @@ Chosen = tuple[tuple[int, int], ...]
 
 
 class Over:
-    """What a run that does not fit holds at each moment that is too large, and which further levers leave too much of it."""
+    """What a run that does not fit holds at a moment that is too large, and which further levers leave too much of it."""
 
-    def __init__(self, moments: list[list[tuple[str, int]]], usable: int, smaller: list[frozenset[str] | None]):
-        self._moments, self._usable, self._smaller = moments, usable, smaller
+    def __init__(self, moment: Moment | None, usable: int, smaller: list[frozenset[str] | None]):
+        self._terms = [(term.name, term.bytes) for term in moment.terms] if moment else []
+        self._usable, self._smaller = usable, smaller
         self._known: dict[frozenset[int], bool] = {}
 
     def stays(self, rest: frozenset[int]) -> bool:
-        """Whether the terms that these levers cannot make smaller are too much together at some moment; without levers it is as counted."""
+        """Whether the terms that these levers cannot make smaller are too much together; without levers it is as counted."""
         if rest not in self._known:
             self._known[rest] = self._is_too_much(rest)
         return self._known[rest]
@@ -224,7 +225,7 @@ class Over:
         if None in sets:
             return False
         smaller = frozenset().union(*sets)
-        return any(sum([size for name, size in terms if name not in smaller]) > self._usable for terms in self._moments)
+        return sum([size for name, size in self._terms if name not in smaller]) > self._usable
 
 
 class Search:
@@ -312,8 +313,8 @@ class Search:
                     return True
         return False
 
-    def _over_at(self, moments: Iterable[Moment]) -> "Over":
-        return Over([[(term.name, term.bytes) for term in moment.terms] for moment in moments], self._usable, [lever.smaller for lever in self.levers])
+    def _over_at(self, moment: Moment | None) -> "Over":
+        return Over(moment, self._usable, [lever.smaller for lever in self.levers])
 
     def _count(self, fixed: Chosen) -> bool:
         """Count one set; whether there is such a run."""
@@ -344,15 +345,15 @@ class Search:
         return min(steps, default=None)
 
     def _fits(self, chosen: Chosen, key: tuple[Chosen, tuple[int, ...]]) -> bool | None:
-        """Whether a run with a set fits; None where it does not apply, or is not counted. What is too large of one that does not fit is
-        kept: of a single change at every moment, of a set at one where that is known sooner."""
+        """Whether a run with a set fits; None where it does not apply, or is not counted. What is too large of one that does not fit is kept
+        under `key`."""
         chosen = tuple(sorted(chosen))
         steps = self._steps(chosen)
         settings = applied(self._settings, steps)
         if settings is None or not self._enough(settings):
             return None
         try:
-            counted = weighed(settings, soon=len(chosen) > 1)
+            counted = weighed(settings)
         except NotExpressible as reason:
             if len(chosen) == 1:
                 self.refused.setdefault(self.levers[chosen[0][0]].name, reason.message)

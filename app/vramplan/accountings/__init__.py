@@ -36,14 +36,13 @@ def fits(settings: Settings) -> bool:
     return ACCOUNTINGS[settings.accounting].fits(settings)
 
 
-def weighed(settings: Settings, *, soon: bool = False) -> Weighed:
-    """Whether a run fits, and what of it is too large, without the rest of the estimate. soon: of a run that does not fit, what is known
-    soonest may be all, and the peak is not less than it says. Raises NotExpressible."""
-    own = getattr(ACCOUNTINGS[settings.accounting], "weighed", None)
+def weighed(settings: Settings) -> Weighed:
+    """Whether a run fits, and one moment that does not, without the rest of the estimate: what is known soonest. Raises NotExpressible."""
+    own, usable = getattr(ACCOUNTINGS[settings.accounting], "weighed", None), usable_bytes(settings)
     if own:
-        return own(settings, usable_bytes(settings), soon=soon)
-    counted, usable = estimate(settings), usable_bytes(settings)
-    return Weighed(counted.peak_bytes, counted.verdict, tuple(moment for moment in counted.moments if moment.bytes > usable))
+        return own(settings, usable)
+    counted = estimate(settings)
+    return Weighed(counted.peak_bytes, counted.verdict, counted.moment if counted.peak_bytes > usable else None)
 
 
 def at_batches(settings: Settings) -> Callable[[int, int], tuple[int, str]]:

@@ -94,16 +94,18 @@ def fits(settings: Settings) -> bool:
     return _soonest(step, batch).bytes(*batch) <= usable and _verdict(settings, step, batch) in (YES, LIKELY)
 
 
-def weighed(settings: Settings, usable: int, *, soon: bool) -> Weighed:
-    """Whether a run fits so much, and what of it does not. soon: of a run that does not, one moment may be all. Raises NotExpressible."""
+def weighed(settings: Settings, usable: int) -> Weighed:
+    """Whether a run fits so much, and a moment that does not, if any: the first that is found, of those that need no walk over a layer
+    before all others. Raises NotExpressible."""
     step = step_of(structure(settings))
     batch = _batch(step, settings)
     largest = _soonest(step, batch)
-    if soon and largest.bytes(*batch) > usable:
-        return Weighed(largest.bytes(*batch), NO, (Moment(largest.moment, terms(largest, batch)),))
-    peak, known = _peak(step, batch), {}
-    over = [instant for instant in _largest_of_moments(step, batch).values() if instant.bytes(*batch) > usable] if peak > usable else ()
-    return Weighed(peak, _verdict(settings, step, batch), tuple(Moment(instant.moment, terms(instant, batch, known)) for instant in over))
+    if largest.bytes(*batch) <= usable:
+        largest = max(step.instants, key=lambda instant: instant.bytes(*batch))
+    peak = largest.bytes(*batch)
+    if peak > usable:
+        return Weighed(peak, NO, Moment(largest.moment, terms(largest, batch)))
+    return Weighed(peak, _verdict(settings, step, batch))
 
 
 def _soonest(step: Step, batch: Batch) -> Instant:

@@ -144,6 +144,7 @@ class Step:
         self.walks = walks_of_rows(run)
         self.first_trained = self._first_trained()
         self.rows = self._rows()
+        self._places: dict[str, tuple[tuple[str, Amount], ...]] = {}
         self.shares = shares_of(run, of_layer=self.rows[-1].walks.gradients, of_head=self.head.gradients)
         self._gradients_by_rows()
         self.gradients = _fixed(self.shares.collected)
@@ -196,8 +197,9 @@ class Step:
         found, before, kept_before = [], 0, NOTHING
         for walks, count in self.walks:
             escaped = NOTHING if self.run.reentrant or not self.run.checkpointing else walks.escaped
-            kept = plus(self.output, escaped) if self.run.checkpointing else walks.saved
-            kept = NOTHING if self.layers_need_no_gradient() or before < self.first_trained else kept
+            kept = NOTHING
+            if not (self.layers_need_no_gradient() or before < self.first_trained):
+                kept = plus(self.output, escaped) if self.run.checkpointing else walks.saved
             found.append(Row(walks, count, before, kept, escaped, kept_before))
             before, kept_before = before + count, plus(kept_before, times(count, kept))
         for row, before in pairwise(reversed(found)):
@@ -317,9 +319,11 @@ class Step:
 
     def at_place(self, place: str) -> tuple[tuple[str, Amount], ...]:
         """What several GPUs have gathered, and what they are reducing, at one place of the step."""
-        rows = ("gathered_weights", self.shares.gathered), ("reduction_buffers", self.shares.buffers)
-        found = ((name, total(getattr(by_place, place))) for name, by_place in rows)
-        return tuple((name, _fixed(size)) for name, size in found if size)
+        if place not in self._places:
+            rows = ("gathered_weights", self.shares.gathered), ("reduction_buffers", self.shares.buffers)
+            found = [(name, total(getattr(by_place, place))) for name, by_place in rows]
+            self._places[place] = tuple((name, _fixed(size)) for name, size in found if size)
+        return self._places[place]
 
     def place(self, layer: int) -> str:
         """Where a layer's backward pass is, for what is gathered then."""
@@ -647,7 +651,7 @@ def _per_token(size: int) -> Amount:
 
 
 def _total(held) -> Amount:
-    return plus(*(amount for _, amount in held))
+    return plus(*[amount for _, amount in held])
 
 
 def _at(moment: str, held, points: Points, walk: str, walks: LayerWalks | HeadWalks | ReferenceWalks, layers: int) -> list[Instant]:

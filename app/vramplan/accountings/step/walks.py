@@ -29,9 +29,17 @@ class LayerWalks:
     def __init__(self, run: Structure):
         self.checkpointing, self.reentrant = run.checkpointing, run.reentrant
         self.tape = decoder_layer(run, external_input=run.checkpointing)
-        self.saved = self.tape.saved()
-        self.escaped = self.tape.escaped()
         self.gradients = self.tape.gradient_bytes()
+
+    @cached_property
+    def saved(self) -> Amount:
+        """Everything that is left for the backward pass."""
+        return self.tape.saved()
+
+    @cached_property
+    def escaped(self) -> Amount:
+        """What checkpointing cannot drop."""
+        return self.tape.escaped()
 
     @cached_property
     def forward(self) -> Points:
