@@ -1,6 +1,7 @@
 """What is kept for several structures: it depends on nothing but what it is kept by.
 
-Belongs here: the fields of a structure that walks and parameter tensors are made of. Not here: what they come to (test_step.py).
+Belongs here: the fields of a structure that walks and parameter tensors are made of, and what need not be made. Not here: what they come
+to (test_step.py).
 """
 
 from dataclasses import fields, replace
@@ -14,6 +15,7 @@ from vramplan.accountings.step.build import structure
 from vramplan.accountings.step.layers import rows_of_layers
 from vramplan.accountings.step.moments import Step
 from vramplan.accountings.step.structure import Structure
+from vramplan.accountings.step.tape import NOTHING
 from vramplan.settings import parse
 
 MANY = hypothesis_settings(max_examples=150)
@@ -87,3 +89,11 @@ def test_what_is_kept_is_made_once_and_the_oldest_goes_first():
 def test_what_things_are_kept_by_is_in_a_structure_and_is_not_all_of_it(names):
     every = {field.name for field in fields(Structure)}
     assert set(names) < every and len(set(names)) == len(names)
+
+
+@given(configurations("step"))
+@MANY
+def test_nothing_escapes_a_checkpoint_but_what_linear_maps_keep(typed):
+    run = structure(parse(typed))
+    if not run.keeps_inputs:
+        assert all(walks.LayerWalks(kind).escaped == NOTHING for kind in {kind for kind, _ in rows_of_layers(run)})

@@ -7,7 +7,7 @@ from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME
 from vramplan.fit import largest_micro_batch, longest_sequence
 from vramplan.levers import BATCH, LENGTH
-from vramplan.make_fit import Cost, Offer, Wanted, as_it_is, make_fit_in_steps
+from vramplan.make_fit import Cost, Offer, Search, Wanted, as_it_is
 from vramplan.settings import Settings
 
 GROWING = (LENGTH, BATCH)
@@ -56,7 +56,7 @@ def growth_in_steps(settings: Settings, asked: Wanted) -> Generator[Grown | None
 def _cheapest(settings: Settings, asked: Wanted, least: Cost) -> Generator[None, None, Offer | None]:
     """The first set that is offered: they come cheapest first. least: what any that fits costs."""
     try:
-        for offer in make_fit_in_steps(settings, asked, least=least):
+        for offer in Search(settings, asked).in_steps(least):
             if offer:
                 return offer
             yield None

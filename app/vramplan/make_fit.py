@@ -13,9 +13,10 @@ Nothing is guessed. A set is left uncounted only
 tests/test_make_fit.py compares all of it with counting every set.
 """
 
+from bisect import bisect_left
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from heapq import heappop, heappush
 from itertools import combinations, product
 from math import prod
@@ -36,6 +37,9 @@ from vramplan.units import count_text
 
 MOST_CHANGES = 3
 """Settings that are changed at once."""
+
+FAMILIES_KEPT = 16
+"""Orders of sets that are remembered: runs with the same levers have the same."""
 
 EFFECTIVE_BATCH = "effective_batch"
 """What can be required besides the sequence length: sequences per update."""
@@ -145,15 +149,14 @@ def make_fit(settings: Settings, *, keep: Iterable[str] = (), at_least: Mapping[
     return at_once(make_fit_in_steps(settings, wanted(settings, keep=keep, at_least=at_least or {})))
 
 
-def make_fit_in_steps(settings: Settings, asked: Wanted, *, least: Cost = (0, 0, 0)) -> Generator[Offer | None, None, MadeToFit]:
-    """The same in small steps, after each of which something else may happen. least: what any set that fits costs, where that is known.
-    Raises NotExpressible."""
+def make_fit_in_steps(settings: Settings, asked: Wanted) -> Generator[Offer | None, None, MadeToFit]:
+    """The same in small steps, after each of which something else may happen. Raises NotExpressible."""
     required_run = required(settings, asked)
     run = estimate(required_run)
     if run.fits:
         return MadeToFit(run, asked, (), {}, 0, 0)
-    search = Search(run, asked)
-    yield from search.in_steps(least)
+    search = Search(required_run, asked)
+    yield from search.in_steps()
     return MadeToFit(run, asked, tuple(search.offers), search.refused, search.sets, search.counted)
 
 
@@ -228,18 +231,21 @@ class Over:
         return sum([size for name, size in self._terms if name not in smaller]) > self._usable
 
 
-class Search:
-    """All sets of one run, counted or ruled out, in the order of how many changes they have."""
+Family = tuple[Cost, Chosen, tuple[int, ...]]
+"""Sets that differ in steps on the batch alone: what the cheapest of them costs, the other steps, and the levers on the batch."""
 
-    def __init__(self, run: Estimate, asked: Wanted):
-        self.run, self._settings = run, run.settings
-        self._usable = usable_bytes(run.settings)
+
+class Search:
+    """All sets of one run that does not fit, counted or ruled out, from the cheapest on. Raises NotExpressible."""
+
+    def __init__(self, settings: Settings, asked: Wanted):
+        self._settings, self._usable = settings, usable_bytes(settings)
         self._least = asked.at_least
-        self.levers = tuple(self._within(lever) for lever in levers(run.settings, asked.keep))
+        self.levers = tuple(self._within(lever) for lever in levers(settings, asked.keep))
         self.levers = tuple(lever for lever in self.levers if lever.steps)
         self.refused: dict[str, str] = {}
         self.counted = self.sets = 0
-        self._over: dict[tuple[Chosen, tuple[int, ...]], Over] = {((), ()): self._over_at(weighed(run.settings).too_large)}
+        self._over: dict[tuple[Chosen, tuple[int, ...]], Over] = {((), ()): self._over_at(weighed(settings).too_large)}
         self._fitting: dict[Chosen, Offer] = {}
         self._waiting: list[tuple[tuple[int, ...], Chosen]] = []
         self._tried: set[tuple[Chosen, tuple[int, ...]]] = set()
@@ -255,27 +261,15 @@ class Search:
     def _enough(self, settings: Settings) -> bool:
         return all(getattr(settings, name) >= value for name, value in self._least.items())
 
-    def in_steps(self, least: Cost) -> Generator[Offer | None, None, None]:
+    def in_steps(self, least: Cost = (0, 0, 0)) -> Generator[Offer | None, None, None]:
         """Count or rule out every set in the order of their cost, from the least on, so that every set within another comes before it. Gives
         each offer as soon as no cheaper one can come, and nothing in between, when something else may happen."""
-        families = sorted(family for family in self._families() if family[0] >= least)
-        for cost, fixed, moving in families:
+        families = _families(tuple(tuple((step.quality, step.speed) for step in lever.steps) for lever in self.levers), frozenset(self._on_batch))
+        for cost, fixed, moving in families[bisect_left(families, (least,)) :]:
             yield from self._settled(cost)
             if self._try(fixed, moving):
                 yield None
         yield from self._settled(None)
-
-    def _families(self) -> Generator[tuple[Cost, Chosen, tuple[int, ...]], None, None]:
-        """Every set without its steps on the batch, the levers on the batch that it has, and what its cheapest costs."""
-        costs = [[(step.quality, step.speed) for step in lever.steps] for lever in self.levers]
-        for count in range(1, min(MOST_CHANGES, len(self.levers)) + 1):
-            for places in combinations(range(len(self.levers)), count):
-                moving = tuple(place for place in places if place in self._on_batch)
-                fixed = [place for place in places if place not in self._on_batch]
-                for steps in product(*(range(len(costs[place])) for place in fixed)):
-                    chosen = tuple(zip(fixed, steps, strict=True))
-                    each = [costs[place][step] for place, step in (*chosen, *((place, 0) for place in moving))]
-                    yield (sum(quality for quality, _ in each), sum(speed for _, speed in each), count), chosen, moving
 
     def _settled(self, cost: Cost | None) -> Generator[Offer, None, None]:
         """The offers that cost less than what comes now; all that are left where nothing comes."""
@@ -411,6 +405,21 @@ class Search:
             middle = (low + high) // 2
             low, high = (low, middle) if fits(middle) else (middle + 1, high)
         return high
+
+
+@lru_cache(maxsize=FAMILIES_KEPT)
+def _families(costs: tuple[tuple[tuple[int, int], ...], ...], on_batch: frozenset[int]) -> list[Family]:
+    """Every family of sets, cheapest first. costs: what every step of every lever costs in quality and speed; on_batch: levers by place."""
+    found = []
+    for count in range(1, min(MOST_CHANGES, len(costs)) + 1):
+        for places in combinations(range(len(costs)), count):
+            moving = tuple(place for place in places if place in on_batch)
+            fixed = [place for place in places if place not in on_batch]
+            for steps in product(*(range(len(costs[place])) for place in fixed)):
+                chosen = tuple(zip(fixed, steps, strict=True))
+                each = [costs[place][step] for place, step in (*chosen, *((place, 0) for place in moving))]
+                found.append(((sum(quality for quality, _ in each), sum(speed for _, speed in each), count), chosen, moving))
+    return sorted(found)
 
 
 def _parts(whole: tuple) -> list[tuple]:

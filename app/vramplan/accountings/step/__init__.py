@@ -16,7 +16,7 @@ from vramplan.accountings.step.describe import holdings, terms
 from vramplan.accountings.step.frames import frames as frames_of
 from vramplan.accountings.step.host import KEEPS_LAST, offloaded_checkpoint_bytes
 from vramplan.accountings.step.layer import residual_size
-from vramplan.accountings.step.moments import LAST, LOSS, Instant, Step, step_of
+from vramplan.accountings.step.moments import LAST, LOSS, Instant, Step, evaluate, step_of
 from vramplan.accountings.step.placing import placed
 from vramplan.accountings.step.shares import total
 from vramplan.accountings.step.structure import HALF
@@ -91,7 +91,7 @@ def fits(settings: Settings) -> bool:
     step = step_of(structure(settings))
     batch = _batch(step, settings)
     usable = settings.budget_bytes - settings.context_bytes
-    return _soonest(step, batch).bytes(*batch) <= usable and _verdict(settings, step, batch) in (YES, LIKELY)
+    return _largest(step.beside_layers, batch)[0] <= usable and _verdict(settings, step, batch) in (YES, LIKELY)
 
 
 def weighed(settings: Settings, usable: int) -> Weighed:
@@ -99,18 +99,19 @@ def weighed(settings: Settings, usable: int) -> Weighed:
     before all others. Raises NotExpressible."""
     step = step_of(structure(settings))
     batch = _batch(step, settings)
-    largest = _soonest(step, batch)
-    if largest.bytes(*batch) <= usable:
-        largest = max(step.instants, key=lambda instant: instant.bytes(*batch))
-    peak = largest.bytes(*batch)
+    peak, largest = _largest(step.beside_layers, batch)
+    if peak <= usable:
+        peak, largest = _largest(step.instants, batch)
     if peak > usable:
         return Weighed(peak, NO, Moment(largest.moment, terms(largest, batch)))
     return Weighed(peak, _verdict(settings, step, batch))
 
 
-def _soonest(step: Step, batch: Batch) -> Instant:
-    """The largest instant of the moments that need no walk over a layer."""
-    return max(step.beside_layers, key=lambda instant: instant.bytes(*batch))
+def _largest(instants: list[Instant], batch: Batch) -> tuple[int, Instant]:
+    """Bytes of the largest of some instants, and which it is."""
+    sizes = [evaluate(instant.amount, *batch) for instant in instants]
+    peak = max(sizes)
+    return peak, instants[sizes.index(peak)]
 
 
 def _verdict(settings: Settings, step: Step, batch: Batch) -> str:

@@ -117,10 +117,10 @@ class Row:
     """Layers of one kind in a row: their walks, how many there are, and what each leaves for the backward pass.
 
     escaped: what of that stays to the end of the backward pass. gradients: what each leaves of its gradients, in bytes. before:
-    layers before the first of them. kept_before, escaped_after, gradients_after: what the layers before and after them leave.
+    layers before the first of them. kept_before, escaped_after: what the layers before and after them leave.
     """
 
-    __slots__ = ("before", "count", "escaped", "escaped_after", "gradients", "gradients_after", "kept", "kept_before", "walks")
+    __slots__ = ("before", "count", "escaped", "escaped_after", "kept", "kept_before", "walks")
 
     def __init__(self, walks: LayerWalks, count: int, before: int, kept: Amount, escaped: Amount, kept_before: Amount):
         self.walks = walks
@@ -130,7 +130,6 @@ class Row:
         self.escaped = escaped
         self.kept_before = kept_before
         self.escaped_after = NOTHING
-        self.gradients = self.gradients_after = 0
 
 
 class Step:
@@ -145,8 +144,7 @@ class Step:
         self.first_trained = self._first_trained()
         self.rows = self._rows()
         self._places: dict[str, tuple[tuple[str, Amount], ...]] = {}
-        self.shares = shares_of(run, of_layer=self.rows[-1].walks.gradients, of_head=self.head.gradients)
-        self._gradients_by_rows()
+        self.shares = shares_of(run, of_head=self.head.gradients)
         self.gradients = _fixed(self.shares.collected)
         masks = _masks(run)
         self.masks, self.kept_masks = (NOTHING, masks) if run.checkpointing else (masks, NOTHING)
@@ -196,7 +194,7 @@ class Step:
         """The layers of the model, those of one kind that follow each other together."""
         found, before, kept_before = [], 0, NOTHING
         for walks, count in self.walks:
-            escaped = NOTHING if self.run.reentrant or not self.run.checkpointing else walks.escaped
+            escaped = walks.escaped if self.run.checkpointing and not self.run.reentrant and self.run.keeps_inputs else NOTHING
             kept = NOTHING
             if not (self.layers_need_no_gradient() or before < self.first_trained):
                 kept = plus(self.output, escaped) if self.run.checkpointing else walks.saved
@@ -218,13 +216,15 @@ class Step:
             before += count
         return before
 
-    def _gradients_by_rows(self) -> None:
-        """What a layer of every row leaves of its gradients, and what the layers after it have left."""
-        for row in self.rows:
-            alike = self.run.sharding.divides or self.run.steps_in_backward
-            row.gradients = self.shares.of_layer if alike else row.walks.gradients
-        for row, before in pairwise(reversed(self.rows)):
-            before.gradients_after = row.gradients_after + row.count * row.gradients
+    @cached_property
+    def _gradients_by_rows(self) -> dict[int, tuple[int, int]]:
+        """What a layer of every row leaves of its gradients, and what the layers after the row have left, by the layers before the row."""
+        found, left = {}, 0
+        for row in reversed(self.rows):
+            of_each = row.walks.gradients if self.shares.of_layer is None else self.shares.of_layer
+            found[row.before] = of_each, left
+            left += row.count * of_each
+        return found
 
     def row_of(self, layer: int) -> Row:
         """The row a layer is in; layers are numbered from 0."""
@@ -461,7 +461,8 @@ class Step:
         after = row.before + row.count - 1 - layer
         stays = times(done, row.kept) if self._hooks_keep else plus(row.escaped_after, times(after, row.escaped))
         left = plus(self._saved_backward(layer), stays)
-        made = _fixed(self.shares.of_head + row.gradients_after + after * row.gradients)
+        of_each, of_later = self._gradients_by_rows[row.before]
+        made = _fixed(self.shares.of_head + of_later + after * of_each)
         kept = ("saved_activations", left), *self.outputs_kept, ("gradients", _fixed(self.head.waits) if accumulating else made)
         return (*kept, *self._kept_by_hooks(done - 1))
 

@@ -42,7 +42,7 @@ class Shares:
 
     resident: rows that are there all the time. gathered, buffers: rows of some moments. reduced_at_once: whether a gradient goes
     as soon as it is made, so that a layer never has all of its own. of_head: gradients that the head leaves behind; of_layer:
-    those of a layer that is done; collected: all of them at the end of the backward pass; accumulated: what earlier
+    those of a layer that is done, None where they are all that it makes; collected: all of them at the end of the backward pass; accumulated: what earlier
     micro-batches leave. flattened: the copy of a layer's gradients in one piece, beside them. updates: rows of the instants of
     the optimizer step. host: rows of host memory, per GPU.
     """
@@ -52,7 +52,7 @@ class Shares:
     buffers: ByMoment
     reduced_at_once: bool
     of_head: int
-    of_layer: int
+    of_layer: int | None
     collected: int
     accumulated: int
     flattened: int
@@ -78,16 +78,16 @@ def total(holdings: Iterable[Holding]) -> int:
     return sum(holding.bytes for holding in holdings)
 
 
-def shares_of(run: Structure, *, of_layer: int, of_head: int) -> Shares:
-    """The share of one GPU. of_layer, of_head: bytes of the gradients that a layer and the head make, in the type they compute in."""
+def shares_of(run: Structure, *, of_head: int) -> Shares:
+    """The share of one GPU. of_head: bytes of the gradients that the head makes, in the type it computes in."""
     if run.sharding.is_zero:
-        found = _zero(run, of_layer, of_head)
+        found = _zero(run, of_head)
     else:
-        found = _fsdp(run) if run.sharding.is_fsdp else _undivided(run, of_layer, of_head)
+        found = _fsdp(run) if run.sharding.is_fsdp else _undivided(run, of_head)
     return replace(found, host=found.host | _loading(run))
 
 
-def _undivided(run: Structure, of_layer: int, of_head: int) -> Shares:
+def _undivided(run: Structure, of_head: int) -> Shares:
     """Each GPU has everything; DDP keeps every gradient a second time, in buckets.
 
     Source: torch 2.13.0, csrc/distributed/c10d/reducer.cpp, initialize_buckets; nn/parallel/distributed.py: gradient_as_bucket_view
@@ -103,7 +103,7 @@ def _undivided(run: Structure, of_layer: int, of_head: int) -> Shares:
         buffers=ByMoment(),
         reduced_at_once=False,
         of_head=of_head,
-        of_layer=of_layer,
+        of_layer=None,
         collected=gradients,
         accumulated=gradients,
         flattened=0,
@@ -213,7 +213,7 @@ def _single(name: str, size: int, why: str, shape: str = "one piece", dtype: str
 # ZeRO
 
 
-def _zero(run: Structure, of_layer: int, of_head: int) -> Shares:
+def _zero(run: Structure, of_head: int) -> Shares:
     """DeepSpeed's three stages with transformers' automatic buckets, 16-bit parameters and float32 masters.
 
     Source: DeepSpeed 0.19.8, runtime/zero/stage_1_and_2.py and stage3.py; overlap_comm is on by default in stage 3 only.
@@ -242,7 +242,7 @@ def _zero(run: Structure, of_layer: int, of_head: int) -> Shares:
     if kind == "zero1":
         buffers = ByMoment(last=reducing, middle=reducing, first=reducing, end=reducing + _single("gradients of this GPU’s part", collected, "copied together before the step"))
         updates = _zero_updates(run, flat, part, on_cpu)
-        return Shares(resident, ByMoment(), buffers, False, of_head, of_layer, whole, whole, 0, updates, host)
+        return Shares(resident, ByMoment(), buffers, False, of_head, None, whole, whole, 0, updates, host)
     waiting = _single("gradients of single parameters", pending, "made, not yet reduced")
     if kind == "zero2":
         buffers = ByMoment(last=reducing + waiting, middle=reducing + waiting, first=reducing + waiting, end=reducing)

@@ -211,6 +211,11 @@ class Structure:
         """Whether a quantised linear map keeps its input. Source: bitsandbytes 0.42.0, autograd/_functions.py, MatMul4Bit."""
         return self.quantized_linear.endswith("0.42")
 
+    @property
+    def keeps_inputs(self) -> bool:
+        """Whether a linear map keeps its input as an attribute, which checkpointing cannot drop: those in 8 bits do, and old ones in 4."""
+        return self.quantization == "int8" or self.keeps_quantized_inputs
+
     def expanded_bytes(self, values: int) -> int:
         """Bytes of a quantised weight while it is expanded. Where it was quantised from float16, it becomes that first, and then
         the type it is multiplied in.

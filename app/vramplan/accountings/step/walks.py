@@ -27,9 +27,17 @@ class LayerWalks:
     """The tape of a layer and its walks, each walked once it is asked for: a run that is too large at another moment needs none."""
 
     def __init__(self, run: Structure):
-        self.checkpointing, self.reentrant = run.checkpointing, run.reentrant
-        self.tape = decoder_layer(run, external_input=run.checkpointing)
-        self.gradients = self.tape.gradient_bytes()
+        self._run = run
+
+    @cached_property
+    def tape(self) -> Tape:
+        """The operations of the layer."""
+        return decoder_layer(self._run, external_input=self._run.checkpointing)
+
+    @cached_property
+    def gradients(self) -> int:
+        """Bytes of the weight gradients that it makes."""
+        return self.tape.gradient_bytes()
 
     @cached_property
     def saved(self) -> Amount:
@@ -44,7 +52,7 @@ class LayerWalks:
     @cached_property
     def forward(self) -> Points:
         """The forward pass."""
-        return tallest(self.tape.forward(keeps=not self.checkpointing, caches=self.checkpointing))
+        return tallest(self.tape.forward(keeps=not self._run.checkpointing, caches=self._run.checkpointing))
 
     @cached_property
     def without_graph(self) -> Points:
@@ -54,12 +62,12 @@ class LayerWalks:
     @cached_property
     def recomputation(self) -> Points:
         """A checkpointed layer's second forward pass; the reentrant form runs it to its end."""
-        return tallest(self.tape.forward(keeps=True) if self.reentrant else self.tape.recomputation()) if self.checkpointing else []
+        return tallest(self.tape.forward(keeps=True) if self._run.reentrant else self.tape.recomputation()) if self._run.checkpointing else []
 
     @cached_property
     def waiting(self) -> Amount:
         """What waits while it is run again, beside the gradient of its output."""
-        return self.tape.before_recomputation() if self.checkpointing and not self.reentrant else NOTHING
+        return self.tape.before_recomputation() if self._run.checkpointing and not self._run.reentrant else NOTHING
 
     @cached_property
     def backward(self) -> Points:
