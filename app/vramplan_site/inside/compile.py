@@ -15,6 +15,12 @@ from types import CodeType
 UNCHECKED_HASH = (1).to_bytes(4, "little")
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
+BYTES_A_UNIT, UNITS_AN_ENTRY = 2, 8
+"""Bytes of a unit of code, and the most units that one entry of the table of line numbers is for."""
+
+ENTRY, NO_COLUMNS = 0x80, 13
+"""What every entry of that table begins with, and the kind that gives a line without columns."""
+
 
 def compiled(name: str, source: bytes, lines: bool) -> bytes:
     """The content of the .pyc file for one module."""
@@ -26,9 +32,19 @@ def compiled(name: str, source: bytes, lines: bool) -> bytes:
 
 
 def without_lines(code: CodeType) -> CodeType:
-    """The same code without the table of its line numbers, a good part of its size."""
+    """The same code with a table of line numbers that names the function's first line throughout; a full one is a good part of its size."""
     constants = tuple(without_lines(each) if isinstance(each, CodeType) else each for each in code.co_consts)
-    return code.replace(co_linetable=b"", co_consts=constants)
+    whole, rest = divmod(len(code.co_code) // BYTES_A_UNIT, UNITS_AN_ENTRY)
+    table = same_line(UNITS_AN_ENTRY) * whole + (same_line(rest) if rest else b"")
+    return code.replace(co_linetable=table, co_consts=constants)
+
+
+def same_line(units: int) -> bytes:
+    """An entry of the table for so many code units: no columns, and the line before.
+
+    Source: CPython 3.14, InternalDocs/code_objects.md, "Format of the locations table".
+    """
+    return bytes((ENTRY | NO_COLUMNS << 3 | units - 1, 0))
 
 
 def record(files: dict[str, bytes], name: str) -> bytes:
