@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import log2
 
-from vramplan.curve import BatchPoint, Point, point
+from vramplan.curve import BatchPoint, Point, points as points_at
 from vramplan.gpus import GpuCurve, GpuPoint
 from vramplan.ledger import Estimate
 from vramplan.units import GIB, count_text
@@ -194,7 +194,7 @@ def layout(current: Estimate, *, longest_fitting: int | None, frame: Frame = WID
     lengths = {max(1, span * step // SAMPLES) for step in range(SAMPLES + 1)} | {settings.sequence_length}
     if crossing:
         lengths.add(crossing)
-    points = [point(settings, length) for length in sorted(lengths)]
+    points = points_at(settings, sorted(lengths))
     scales = Scales(current, frame, most_bytes=points[-1].peak_bytes, whole=span)
     marks = tuple(Mark(scales.x(each.sequence_length), scales.y(each.peak_bytes), each) for each in points)
     by_length = {mark.point.sequence_length: mark for mark in marks}

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vramplan.accountings import fits, peak_bytes, usable_bytes
+from vramplan.accountings import at_batches, usable_bytes
 from vramplan.fields import BY_NAME
+from vramplan.ledger import LIKELY, YES
 from vramplan.settings import Settings
 
 FIRST_POINT = 128
@@ -18,7 +19,12 @@ class Point:
     sequence_length: int
     peak_bytes: int
     headroom_bytes: int
-    fits: bool
+    verdict: str
+
+    @property
+    def fits(self) -> bool:
+        """Whether the verdict is yes or likely."""
+        return self.verdict in (YES, LIKELY)
 
 
 @dataclass(frozen=True)
@@ -29,11 +35,11 @@ class Curve:
     points: tuple[Point, ...]
 
 
-def point(settings: Settings, sequence_length: int) -> Point:
-    """The peak at one sequence length."""
-    at = settings.varied(sequence_length=sequence_length)
-    peak = peak_bytes(at)
-    return Point(sequence_length, peak, usable_bytes(at) - peak, fits(at))
+def points(settings: Settings, lengths: Iterable[int]) -> tuple[Point, ...]:
+    """The peak at these sequence lengths. Raises NotExpressible."""
+    at, usable = at_batches(settings), usable_bytes(settings)
+    counted = ((length, *at(settings.micro_batch, length)) for length in lengths)
+    return tuple(Point(length, peak, usable - peak, verdict) for length, peak, verdict in counted)
 
 
 def curve(settings: Settings, *, also: Iterable[int] = ()) -> Curve:
@@ -43,7 +49,7 @@ def curve(settings: Settings, *, also: Iterable[int] = ()) -> Curve:
     while length <= settings.max_sequence_length:
         lengths.add(length)
         length *= 2
-    return Curve(settings, tuple(point(settings, length) for length in sorted(lengths)))
+    return Curve(settings, points(settings, sorted(lengths)))
 
 
 MOST_BATCHES = 32
@@ -68,13 +74,10 @@ def batch_curve(settings: Settings, *, largest_fitting: int | None) -> tuple[Bat
         end *= 2
     end = min(end, cap)
     batches = {max(1, end * part // MOST_BATCHES) for part in range(MOST_BATCHES + 1)} | {settings.micro_batch} | ({largest_fitting} if largest_fitting else set())
-    return tuple(_batch_point(settings.varied(micro_batch=each)) for each in sorted(batches))
+    at, usable = at_batches(settings), usable_bytes(settings)
+    counted = ((batch, *at(batch, settings.sequence_length)) for batch in sorted(batches))
+    return tuple(BatchPoint(batch, peak, usable - peak, verdict in (YES, LIKELY)) for batch, peak, verdict in counted)
 
 
 FEWEST_BATCHES = 4
 """Sequences at once that a curve reaches at least."""
-
-
-def _batch_point(at: Settings) -> BatchPoint:
-    peak = peak_bytes(at)
-    return BatchPoint(at.micro_batch, peak, usable_bytes(at) - peak, fits(at))

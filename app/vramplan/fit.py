@@ -4,14 +4,14 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from vramplan.accountings import estimate, fits
+from vramplan.accountings import at_batches, estimate, fits, usable_bytes
 from vramplan.catalogue import GpuClass, gpu_classes
 from vramplan.checks import Value
 from vramplan.errors import NotExpressible
 from vramplan.fields import BY_NAME, MAX_SHARDED_OVER
 from vramplan.gpus import OFFERED, fewest_gpus
 from vramplan.kinds import DIVIDING, with_sharding, with_a_choice_of_precision, with_a_kernel
-from vramplan.ledger import Estimate
+from vramplan.ledger import LIKELY, YES, Estimate
 from vramplan.settings import Settings
 
 ALTERNATIVE_GPUS = 2
@@ -32,16 +32,13 @@ class Limit:
 
 @dataclass(frozen=True)
 class Alternative:
-    """One changed setting, and the estimate with it."""
+    """One changed setting, the run with it, its peak and verdict."""
 
     change: dict[str, Value]
-    estimate: Estimate
+    settings: Settings
+    peak_bytes: int
+    verdict: str
     current_peak_bytes: int
-
-    @property
-    def peak_bytes(self) -> int:
-        """Peak with the change."""
-        return self.estimate.peak_bytes
 
     @property
     def difference_bytes(self) -> int:
@@ -49,9 +46,14 @@ class Alternative:
         return self.peak_bytes - self.current_peak_bytes
 
     @property
+    def headroom_bytes(self) -> int:
+        """Usable bytes less the peak with the change; negative is a shortfall."""
+        return usable_bytes(self.settings) - self.peak_bytes
+
+    @property
     def fits(self) -> bool:
         """Whether the changed run fits the same budget."""
-        return self.estimate.fits
+        return self.verdict in (YES, LIKELY)
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ def alternatives(current: Estimate) -> tuple[Alternative, ...]:
     found = []
     for change in single_changes(current.settings):
         try:
-            found.append(Alternative(change, estimate(current.settings.replace(**change)), current.peak_bytes))
+            changed = current.settings.replace(**change)
+            found.append(Alternative(change, changed, *at_batches(changed)(changed.micro_batch, changed.sequence_length), current.peak_bytes))
         except NotExpressible:
             continue
     return tuple(sorted(found, key=lambda each: each.peak_bytes))
@@ -112,15 +115,20 @@ def alternatives(current: Estimate) -> tuple[Alternative, ...]:
 
 def largest_micro_batch(settings: Settings) -> Limit:
     """The largest micro-batch that fits at this sequence length."""
-    cap = BY_NAME["micro_batch"].kind.maximum
-    return largest(cap, lambda value: fits(settings.varied(micro_batch=value)))
+    holds = _fits_at(settings)
+    return largest(BY_NAME["micro_batch"].kind.maximum, lambda value: holds(value, settings.sequence_length))
 
 
 def longest_sequence(settings: Settings) -> Limit:
     """The longest sequence that fits at this micro-batch."""
-    return largest(
-        settings.max_sequence_length, lambda value: fits(settings.varied(sequence_length=value))
-    )
+    holds = _fits_at(settings)
+    return largest(settings.max_sequence_length, lambda value: holds(settings.micro_batch, value))
+
+
+def _fits_at(settings: Settings) -> Callable[[int, int], bool]:
+    """Whether a micro-batch and a sequence length fit, from the closed form of the peak where the accounting has one."""
+    at = at_batches(settings)
+    return lambda micro_batch, length: at(micro_batch, length)[1] in (YES, LIKELY)
 
 
 def smallest_gpu(current: Estimate) -> SmallestGpu | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from vramplan.curve import Point, point
+from vramplan.curve import Point, points
 from vramplan.errors import NotExpressible
 from vramplan.fit import Limit, longest_sequence
 from vramplan.ledger import Estimate
@@ -62,10 +62,9 @@ def length_fit(lengths: Lengths, estimate: Estimate) -> LengthFit:
         raise NotExpressible("task", "The lengths are of samples that a model is trained on; one that answers has none.")
     limit = longest_sequence(settings)
     named = [(f"p{percent}", lengths.percentile(percent)) for percent in PERCENTILES]
-    marks = tuple(
-        Mark(name, tokens, lengths.over(tokens), point(settings, tokens) if 0 < tokens <= settings.max_sequence_length else None)
-        for name, tokens in (*named, (LONGEST, lengths.longest))
-    )
+    named.append((LONGEST, lengths.longest))
+    counted = {at.sequence_length: at for at in points(settings, {tokens for _, tokens in named if 0 < tokens <= settings.max_sequence_length})}
+    marks = tuple(Mark(name, tokens, lengths.over(tokens), counted.get(tokens)) for name, tokens in named)
     return LengthFit(lengths, estimate, limit, marks, _batches(lengths, estimate, limit))
 
 

@@ -8,7 +8,6 @@ from vramplan.checks import quoted
 from vramplan.importing.length_files import LengthFile
 from vramplan.length_fit import CUT, LONGEST, PACKED, UNCUT, LengthFit
 from vramplan.lengthchart import LIMIT, NOW, P99, Bar, LengthChart
-from vramplan.report import verdict_at
 from vramplan.units import count_text, counted, exact_text, gib_text
 
 LABELS = {"p50": "50th percentile", "p95": "95th percentile", "p99": "99th percentile", LONGEST: "Longest"}
@@ -151,7 +150,7 @@ def mark_rows(found: LengthFit) -> tuple[MarkRow, ...]:
     now = found.estimate.settings.sequence_length
     rows = []
     for mark in found.marks:
-        verdict = verdict_at(found.estimate, mark.point) if mark.point else ""
+        verdict = mark.point.verdict if mark.point else ""
         rows.append(MarkRow(
             mark.name, LABELS[mark.name], count_text(mark.tokens), share_text(mark.longer, found.lengths.samples),
             gib_text(mark.point.peak_bytes) if mark.point else "", words.verdict_text(verdict) if verdict else "", verdict,

@@ -9,10 +9,10 @@ from vramplan.checks import Value
 from vramplan.compare import compare, compared
 from vramplan.curve import Point
 from vramplan.fields import BY_NAME, MAX_SHARDED_OVER
-from vramplan.fit import Fit, Limit
+from vramplan.fit import Alternative, Fit, Limit
 from vramplan.fitmap import Cell, FitMap
 from vramplan.gpus import GpuCurve, divided
-from vramplan.ledger import LIKELY, NO, UNLIKELY, YES, Estimate
+from vramplan.ledger import LIKELY, UNLIKELY, Estimate
 from vramplan.link import to_query
 from vramplan.settings import Settings
 from vramplan.units import count_text, counted, gib_text, plain_decimal, short_count_text
@@ -327,15 +327,15 @@ def alternatives(estimate: Estimate, found: Fit) -> tuple[Change, ...]:
         _change(
             each.change,
             words.change_text(each.change),
-            each.estimate,
+            each,
             estimate,
-            current=each.estimate.settings == estimate.settings,
+            current=each.settings == estimate.settings,
         )
         for each in found.alternatives
     )
 
 
-def _change(change: dict[str, Value], label: str, other: Estimate, estimate: Estimate, *, current: bool) -> Change:
+def _change(change: dict[str, Value], label: str, other: Estimate | Alternative, estimate: Estimate, *, current: bool) -> Change:
     return Change(
         label=label,
         peak=gib_text(other.peak_bytes),
@@ -466,28 +466,16 @@ def curve_rows(
 
 
 def _curve_row(estimate: Estimate, each: Point, longest_fitting: int | None) -> CurveRow:
-    verdict = verdict_at(estimate, each)
     return CurveRow(
         tokens=count_text(each.sequence_length),
         peak=gib_text(each.peak_bytes),
         headroom=gib_text(each.headroom_bytes, signed=True),
         fits=each.fits,
-        verdict=words.verdict_text(verdict),
-        verdict_name=verdict,
+        verdict=words.verdict_text(each.verdict),
+        verdict_name=each.verdict,
         current=each.sequence_length == estimate.settings.sequence_length,
         longest=each.sequence_length == longest_fitting,
     )
-
-
-def verdict_at(estimate: Estimate, point: Point) -> str:
-    """The verdict at another sequence length; counted again only where what is known of the point leaves it open."""
-    if point.headroom_bytes < 0:
-        return NO
-    if not point.fits:
-        return UNLIKELY
-    if estimate.process is None:
-        return YES
-    return estimate_of(estimate.settings.varied(sequence_length=point.sequence_length)).verdict
 
 
 def curve_sentence(estimate: Estimate, found: Fit) -> str:
@@ -501,10 +489,9 @@ def curve_sentence(estimate: Estimate, found: Fit) -> str:
     return f"The run {fits} up to {counted(limit.value, 'token')}."
 
 
-def reading(estimate: Estimate, point: Point) -> str:
+def reading(point: Point) -> str:
     """One point of the curve, read aloud."""
-    verdict = words.verdict_text(verdict_at(estimate, point)).lower()
-    return f"{counted(point.sequence_length, 'token')}: {gib_text(point.peak_bytes)} GiB, {verdict}"
+    return f"{counted(point.sequence_length, 'token')}: {gib_text(point.peak_bytes)} GiB, {words.verdict_text(point.verdict).lower()}"
 
 
 @dataclass(frozen=True)

@@ -302,6 +302,8 @@ def _stack_for_pairs(texts: Mapping[str, str]) -> dict[str, str]:
 
 def as_text(value: Value | float) -> str:
     """A typed value as it stands in a link: True -> 'true', Decimal('1.50') -> '1.5'."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     if isinstance(value, bool):
@@ -352,5 +354,5 @@ def _of(values: Mapping[str, Value | None]) -> Settings:
 
 def format_settings(settings: Settings) -> dict[str, str]:
     """The text of every setting that has a value; parse() of it gives the same Settings."""
-    values = {field.name: getattr(settings, field.name) for field in FIELDS}
-    return {name: as_text(value) for name, value in values.items() if value is not None}
+    values = settings.__dict__
+    return {field.name: as_text(value) for field in FIELDS if (value := values[field.name]) is not None}

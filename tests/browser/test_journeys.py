@@ -386,7 +386,7 @@ def test_the_curve_is_read_by_keyboard_and_by_pointer_and_as_a_table(calculator)
     points = {f"{point.sequence_length:,}": point for point in curve(run.settings).points}
     part = calculator.region("Memory against sequence length")
     slider, reading = calculator.curve_slider, calculator.curve_reading
-    expect(reading).to_have_text(report.reading(run, points["3,000"]))
+    expect(reading).to_have_text(report.reading(points["3,000"]))
 
     slider.focus()
     seen = [reading.text_content()]
@@ -400,7 +400,7 @@ def test_the_curve_is_read_by_keyboard_and_by_pointer_and_as_a_table(calculator)
     for text in seen:
         tokens = re.match("[0-9,]+", text)[0].replace(",", "")
         (at,) = [each for each in curve(runs.of(**texts | {"sequence_length": tokens}).settings).points if str(each.sequence_length) == tokens]
-        assert text == report.reading(run, at)
+        assert text == report.reading(at)
 
     drawing = part.get_by_role("img")
     drawing.scroll_into_view_if_needed()
@@ -411,7 +411,7 @@ def test_the_curve_is_read_by_keyboard_and_by_pointer_and_as_a_table(calculator)
     drawing.hover(position={"x": size["width"] * 0.8, "y": size["height"] / 3})
     expect(reading).not_to_have_text(hovered)
     calculator.answer.hover()
-    expect(reading).to_have_text(report.reading(run, points["3,000"]))
+    expect(reading).to_have_text(report.reading(points["3,000"]))
     assert runs.of_query(calculator.query) == run
 
     part.locator("summary").click()
