@@ -54,6 +54,9 @@ def _make(node: Element | str):
 def _patch(shown, old: Element | str, new: Element | str) -> None:
     if old == new:
         return
+    if isinstance(old, str) and isinstance(new, str):
+        shown.data = new
+        return
     if isinstance(old, str) or isinstance(new, str) or old.tag != new.tag:
         shown.replaceWith(_make(new))
         return
@@ -72,11 +75,12 @@ def _patch_attributes(shown, old: dict[str, str], new: dict[str, str]) -> None:
 def _patch_children(shown, old: tuple, new: tuple) -> None:
     if old == new:
         return
-    children = list(shown.childNodes)
-    for child, before, after in zip(children, old, new):
-        _patch(child, before, after)
-    for child in children[len(new) :]:
-        child.remove()
+    children = shown.childNodes
+    for place, (before, after) in enumerate(zip(old, new)):
+        if before != after:
+            _patch(children[place], before, after)
+    for _ in old[len(new) :]:
+        shown.lastChild.remove()
     for after in new[len(old) :]:
         shown.appendChild(_make(after))
 

@@ -102,21 +102,18 @@ class Soon:
 class Steps:
     """Actions that run one after another, the browser having its turn between them. Newer ones take the place of those that are left."""
 
-    def __init__(self):
+    def __init__(self, milliseconds: int):
+        """milliseconds: how long the first one waits; newer actions start that wait again."""
         self._left: deque[Callable[[], None]] = deque()
-        self._next = Later(self._run_one, 0)
-        self._first = Later(self._run_one, FRAME)
-        listen(window, "beforeprint", lambda event: self.finish())
+        self._next = Soon(self._run_one)
+        self._first = Later(self._run_one, milliseconds)
 
     def begin(self, actions: Iterable[Callable[[], None]]) -> None:
-        """Run these, once what has been painted is on the screen."""
+        """Run these soon."""
         self.cancel()
         self._left.extend(actions)
-        self._first.call()
-
-    def follow(self, actions: Iterable[Callable[[], None]]) -> None:
-        """Run these before those that are left."""
-        self._left.extendleft(reversed([*actions]))
+        if self._left:
+            self._first.call()
 
     def cancel(self) -> None:
         """Forget those that are left."""
@@ -130,8 +127,16 @@ class Steps:
             self._left.popleft()()
         self.cancel()
 
+    async def finished(self) -> None:
+        """Run those that are left without waiting for their time; the browser has its turn between them."""
+        while self._left:
+            self._run_one()
+            await asyncio.sleep(0)
+
     def _run_one(self) -> None:
         action = self._left.popleft()
+        self._first.cancel()
+        self._next.cancel()
         if self._left:
             self._next.call()
         action()

@@ -107,7 +107,7 @@ class Page:
         for button in document.querySelectorAll("button[data-action]"):
             button.disabled = False
         await asyncio.sleep(FRAME / 1_000)
-        self._results.up_to_date()
+        await self._results.up_to_date()
         listen(document.getElementById("curve"), "input", self._on_slider)
         for name in ("pointermove", "pointerdown"):
             listen(document.getElementById("curve"), name, self._on_point)

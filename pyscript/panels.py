@@ -76,7 +76,7 @@ def results(estimate: Estimate, frame: Frame = WIDE) -> Results:
 
 def headline(estimate: Estimate) -> Element:
     """The answer."""
-    amounts = {row.name: row.bytes for row in report.components(estimate)}
+    amounts = {name: amount for name, amount in accounts.component_bytes(estimate.terms) if amount}
     stack = chart.stack(amounts, budget=estimate.usable_bytes, longest=estimate.budget_bytes)
     return headline_view.headline(report.headline(estimate), stack, accounts.unchecked_text(estimate), _adjusted(estimate))
 
@@ -332,7 +332,7 @@ def host(estimate: Estimate) -> Element | None:
 def curve_drawing(shown: Results, chosen: int) -> Element:
     """The sequence curve, read at one sample."""
     estimate = shown.estimate
-    reading = report.reading(estimate, shown.chart.samples[chosen].point)
+    reading = report.reading(shown.chart.samples[chosen].point)
     sentence = report.curve_sentence(estimate, shown.found)
     return curve_view.curve(shown.chart, sentence, report.line_label(estimate), chosen, reading)
 

@@ -15,13 +15,16 @@ from vramplan.settings import Settings
 from vramplan.view import View
 from pyscript import panels
 from pyscript.dom import Region
-from pyscript.events import Later, Steps, listen
+from pyscript.events import FRAME, Later, Steps, listen
 from pyscript.fitmap import FitMapSide
 from pyscript.make_fit import MakeFitSide
 from pyscript.seldom import Seldom
 from pyscript.timeline import TimelineSide
 from pyscript.tree import Element
 from pyscript.views import problems as problems_view
+
+PAUSE = 200
+"""Milliseconds without a change before what is out of sight is renewed."""
 
 SPEAK_AFTER = 900
 """Milliseconds without a change before a screen reader hears the result."""
@@ -55,7 +58,8 @@ class ResultsSide:
         self._message = ""
         self._answered = False
         self._phone = window.matchMedia(PHONE)
-        self._steps = Steps()
+        self._soon, self._later = Steps(FRAME), Steps(PAUSE)
+        listen(window, "beforeprint", lambda event: self._paint_all())
         self._speak_later = Later(self._speak, SPEAK_AFTER)
         listen(self._phone, "change", lambda event: self._begin() if self._estimate else None)
 
@@ -96,7 +100,8 @@ class ResultsSide:
 
     def _drop_estimate(self) -> None:
         self._estimate = None
-        self._steps.cancel()
+        self._soon.cancel()
+        self._later.cancel()
         self._forget()
 
     def _forget(self) -> None:
@@ -104,13 +109,20 @@ class ResultsSide:
         for part in (self.timeline, self._map, self._make_fit, *self._seldom):
             part.forget()
 
-    def up_to_date(self) -> None:
-        """Paint everything around the answer that is still to come now."""
-        self._steps.finish()
+    async def up_to_date(self) -> None:
+        """Paint everything around the answer that is still to come, without waiting for a pause."""
+        await self._soon.finished()
+        await self._later.finished()
+
+    def _paint_all(self) -> None:
+        self._soon.finish()
+        self._later.finish()
 
     def _begin(self) -> None:
-        """Paint everything around the answer soon: what is in sight at once, then the rest part by part, so that typing never waits for it."""
+        """Paint everything around the answer: what is in sight as soon as the answer is on the screen, the rest part by part once the
+        changes have paused, so that typing never waits for it."""
         self._results = None
+        self._later.cancel()
         parts = {
             "accountings": self._paint_accountings, "about": self._paint_about, "components": self._paint_components, "moments": self._paint_moments,
             "maxima": self._paint_maxima, "alternatives": self._paint_alternatives, "methods": self._paint_methods, "curve": self.read_curve_here,
@@ -118,15 +130,16 @@ class ResultsSide:
             "others": self._paint_others, "differences": self._paint_differences, "own-names": self._paint_own_names,
         }
         parts = {name: paint for name, paint in parts.items() if self._shows(name)}
-        formulas = [partial(each.show, self._estimate) for each in self._formulas]
-        self._steps.begin((partial(self._paint_seen, parts), *formulas, self._show_where_seen))
+        self._soon.begin((partial(self._paint_seen, parts),))
 
     def _paint_seen(self, parts: dict[str, Callable[[], None]]) -> None:
         """Paint the parts that are in sight, and let the others follow."""
         seen = [name for name in parts if _in_sight(name)]
         for name in seen:
             parts[name]()
-        self._steps.follow(paint for name, paint in parts.items() if name not in seen)
+        self._show_where_seen()
+        formulas = [partial(each.show, self._estimate) for each in self._formulas]
+        self._later.begin((*(paint for name, paint in parts.items() if name not in seen), *formulas))
 
     def _shows(self, element_id: str) -> bool:
         """Whether a part of the page is shown at all; in a frame only the panels that were asked for are."""
@@ -235,8 +248,8 @@ class ResultsSide:
 
 
 def _in_sight(element_id: str) -> bool:
-    """Whether any of a part is on the screen."""
-    box = document.getElementById(element_id).getBoundingClientRect()
+    """Whether any of a part's section is on the screen; the part itself may not be laid out yet, and need not be for this."""
+    box = document.getElementById(element_id).closest("section").getBoundingClientRect()
     return box.height > 0 and box.bottom > 0 and box.top < window.innerHeight
 
 
