@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from queue import Empty, Queue
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from vramplan import Settings, estimate, report
 from vramplan.link import to_query
@@ -34,7 +34,7 @@ COMPRESSED = (".html", ".mjs", ".js", ".json", ".css", ".wasm", ".svg")
 LINK_SPEED, LINK_DELAY = 20_000_000, 40
 """Bits per second and milliseconds of the slower link."""
 
-SLOWDOWN, KEYSTROKES, PAUSE = 4, 60, 700
+SLOWDOWN, KEYSTROKES, PAUSE = 4, 60, 1_500
 """Of the processor while typing; how many keys; milliseconds between them."""
 
 PATIENCE = 300
@@ -45,6 +45,14 @@ import { loadPyodide } from "./pyodide/pyodide.mjs";
 const answer = (await loadPyodide()).runPython("1 + 1");
 fetch(`told?bare=${performance.now()}&answer=${answer}`);
 </script>"""
+
+CALM = """<!doctype html><title>A browser that has started</title><link rel="icon" href="data:,"><script type="module">
+setTimeout(() => location.replace(new URLSearchParams(location.search).get("to")), %d);
+</script>"""
+"""The page a browser without a driver opens: once the browser itself has settled, it goes on to the page that is measured."""
+
+SETTLING = 6_000
+"""Milliseconds that a browser has for its own start."""
 
 WATCH = """const place = document.getElementById("headline");
 const expected = %s;
@@ -60,28 +68,33 @@ seen.observe(place, { childList: true, characterData: true, subtree: true });
 
 TYPING = """async ({ keys, pause }) => {
   const box = document.getElementById("sequence_length"), head = document.getElementById("headline");
-  const results = { headline: [], everything: [] };
-  let first, last;
+  const results = { headline: [], "everything on the screen": [], "the whole page": [] };
+  let first, seen, last;
   const painted = () => new Promise(done => requestAnimationFrame(() => { const port = new MessageChannel(); port.port1.onmessage = done; port.port2.postMessage(0); }));
-  const seen = new MutationObserver(async entries => {
-    const answer = entries.some(entry => head.contains(entry.target));
+  const onScreen = ({ target }) => {
+    const { top, bottom, height } = (target.nodeType === 1 ? target : target.parentElement)?.getBoundingClientRect() ?? { height: 0 };
+    return height > 0 && bottom > 0 && top < innerHeight;
+  };
+  const watching = new MutationObserver(async entries => {
+    const answer = entries.some(entry => head.contains(entry.target)), shown = entries.some(onScreen);
     await painted();
     last = performance.now();
     if (answer && !first) first = last;
+    if (shown) seen = last;
   });
-  seen.observe(document.body, { childList: true, characterData: true, subtree: true, attributes: true });
+  watching.observe(document.body, { childList: true, characterData: true, subtree: true, attributes: true });
   const base = box.value.slice(0, -1); // shorter, so that every key leaves a run that can be counted
   for (let key = 0; key < keys; key++) {
-    first = last = 0;
+    first = seen = last = 0;
     const begun = performance.now();
-    box.value = key %% 2 ? base : `${base}${1 + key %% 9}`;
+    box.value = key % 2 ? base : `${base}${1 + key % 9}`;
     box.dispatchEvent(new InputEvent("input", { bubbles: true }));
     await new Promise(done => setTimeout(done, pause));
-    if (first) { results.headline.push(first - begun); results.everything.push(last - begun); }
+    if (first) [first, seen, last].forEach((at, place) => Object.values(results)[place].push(at - begun));
   }
-  seen.disconnect();
+  watching.disconnect();
   return results;
-}""".replace("%%", "%")
+}"""
 
 
 class BenchHandler(SiteHandler):
@@ -123,6 +136,8 @@ def bench_site() -> Iterator[tuple[str, Queue]]:
         folder = Path(scratch)
         (folder / "bare").mkdir()
         (folder / "bare" / "index.html").write_text(BARE, "utf-8")
+        (folder / "calm").mkdir()
+        (folder / "calm" / "index.html").write_text(CALM % SETTLING, "utf-8")
         (folder / "bare" / "pyodide").symlink_to(toolchain.npm_package("pyodide"), target_is_directory=True)
         shutil.copytree(DIST, folder / "ours", copy_function=lambda source, target: Path(target).hardlink_to(source))
         expected = f"{report.headline(estimate(SHARED)).peak}"
@@ -181,10 +196,11 @@ def _settle(page) -> None:
         page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
 
 
-def firefox_visit(program: str, url: str, told: Queue) -> float:
-    """The same in a new Firefox."""
+def firefox_visit(program: str, address: str, url: str, told: Queue) -> float:
+    """The same in a new Firefox, once that has started."""
     with tempfile.TemporaryDirectory() as profile:
-        running = subprocess.Popen([program, "--headless", "--no-remote", "--profile", profile, url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        first = f"{address}calm/?{urlencode({'to': url})}"
+        running = subprocess.Popen([program, "--headless", "--no-remote", "--profile", profile, first], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             (milliseconds, *_) = told.get(timeout=PATIENCE).values()
         finally:
@@ -205,7 +221,7 @@ def start_ratios(rounds: int, kinds: tuple[str, ...] = ("cold", "third visit", "
             "cold": lambda url: chromium.visit(url, told),
             "third visit": lambda url: chromium.visit(url, told, times=3),
             "20 Mbit/s, 40 ms": lambda url: chromium.visit(url, told, slow=True),
-            "Firefox, cold": lambda url: firefox_visit(firefox, url, told),
+            "Firefox, cold": lambda url: firefox_visit(firefox, address, url, told),
         }
         for _ in range(rounds):
             for kind in kinds:
@@ -217,7 +233,7 @@ def start_ratios(rounds: int, kinds: tuple[str, ...] = ("cold", "third visit", "
 
 
 def typing_times() -> dict[str, list[float]]:
-    """Milliseconds from a keystroke to the headline and to everything on the screen, with a slowed processor."""
+    """Milliseconds from a keystroke to the headline, to everything on the screen, and to all of the page, with a slowed processor."""
     from playwright.sync_api import sync_playwright
 
     with bench_site() as (address, told), sync_playwright() as playwright:
