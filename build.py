@@ -6,6 +6,7 @@
     python3 build.py test [pytest args]   build dist/ and run every test, browser tests included
     python3 build.py trace [--sample N]   trace training steps anew (PyTorch, hours; see tests/traced/README.md)
     python3 build.py bench                time the calculations and the start of the page
+    python3 build.py verify [FOLDER]      check dist/, or a copy of it, against its SHA256SUMS
     python3 build.py clean                delete what the commands above made
 """
 
@@ -21,7 +22,7 @@ def main(arguments):
     if arguments[:1] in (["-h"], ["--help"], ["help"]):
         print(__doc__.strip())
         return 0
-    if arguments[:1] not in (["serve"], ["build"], ["test"], ["trace"], ["bench"], ["clean"]):
+    if arguments[:1] not in (["serve"], ["build"], ["test"], ["trace"], ["bench"], ["verify"], ["clean"]):
         print(__doc__.strip(), file=sys.stderr)
         return 2
     if sys.version_info < OLDEST:
@@ -31,9 +32,11 @@ def main(arguments):
 
     sys.path.insert(0, os.path.join(ROOT, "app"))
     sys.dont_write_bytecode = True
-    from vramplan_site import toolchain
+    from vramplan_site import sums, toolchain
 
     try:
+        if arguments[0] == "verify":
+            return sums.verify(arguments[1:])
         if arguments[0] == "clean":
             return toolchain.clean()
         python = toolchain.make_venv()

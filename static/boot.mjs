@@ -1,6 +1,6 @@
 // Start Python in the page: say how far it is, hand over, and go another way when one fails.
 //
-// Expects in the page:  <script type="module" src="boot….mjs" data-manifest="boot….json">
+// Expects in the page:  <script type="module" src="boot….mjs" data-manifest="boot….json" data-manifest-integrity="sha256-…">
 //   #boot-status  role=status; says the step. Its words: data-downloading data-starting data-working data-ready
 //                 data-no-webassembly data-no-download data-failed
 //   #boot-bytes   how much has come; its words: data-words="{done} of {total} MB", after data-steps="Step {step} of {steps}"
@@ -94,7 +94,9 @@ async function start(manifest, base) {
 /** Keep the page for use without a network, once there is nothing else to do; not in a frame, nor where data is dear. */
 function keepForLater(base) {
   if (globalThis.top !== globalThis || navigator.connection?.saveData || !("serviceWorker" in navigator)) return;
-  const keep = () => navigator.serviceWorker.register(new URL(SERVICE_WORKER, base)).catch((error) => console.info(`Not kept for use without a network: ${error.message}`));
+  const place = new URL(SERVICE_WORKER, base).href;
+  const trusted = globalThis.trustedTypes?.createPolicy("service-worker", { createScriptURL: () => place }).createScriptURL(place);
+  const keep = () => navigator.serviceWorker.register(trusted ?? place).catch((error) => console.info(`Not kept for use without a network: ${error.message}`));
   if (globalThis.requestIdleCallback) requestIdleCallback(keep);
   else setTimeout(keep, IDLE_AFTER);
 }
@@ -112,8 +114,8 @@ async function main() {
   say("downloading");
   try {
     const base = document.baseURI;
-    const { manifest: name } = document.querySelector("script[data-manifest]").dataset;
-    const manifest = await (await get(new URL(name, base))).json();
+    const { manifest: name, manifestIntegrity: integrity } = document.querySelector("script[data-manifest]").dataset;
+    const manifest = await (await get(new URL(name, base), { integrity })).json();
     globalThis.pyodide = await start(manifest, base);
     const app = pyodide.pyimport(manifest.module);
     performance.mark("boot-module");

@@ -13,16 +13,27 @@ export async function get(url, options) {
   }
 }
 
-/** What comes through, with each piece's size reported. */
-function counted(body, report, failed) {
+/** The hash of what a file turned out to be, as the manifest writes it. */
+async function hash(content) {
+  const digest = await crypto.subtle.digest("SHA-256", content);
+  return `sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}`;
+}
+
+/** What comes through, with each piece's size reported. It ends only if it was the file of the manifest; browsers hash on secure origins. */
+function counted(body, { url, bytes, integrity }, report, failed) {
   const reader = body.getReader();
+  const whole = globalThis.crypto?.subtle && new Uint8Array(bytes);
+  let at = 0;
   return new ReadableStream({
     async pull(controller) {
       try {
         const { done, value } = await reader.read();
         if (done) {
+          if (whole && await hash(whole) !== integrity) throw new Error(`${url} is not the file that was built`);
           controller.close();
         } else {
+          whole?.set(value, at);
+          at += value.byteLength;
           report(value.byteLength);
           controller.enqueue(value);
         }
@@ -37,11 +48,12 @@ function counted(body, report, failed) {
 }
 
 /**
- * Download one file of the manifest: { url, packed, type }. Gives a response of its content, unpacked.
+ * Download one file of the manifest: { url, bytes, integrity, packed, type }. Gives a response of its content, unpacked.
  * failed(error) hears of a failure at once, since Pyodide swallows those of its own requests.
  */
-export async function download({ url, packed, type }, { base, signal, report, failed }) {
+export async function download(file, { base, signal, report, failed }) {
+  const { url, packed, type } = file;
   const response = await get(new URL(url, base), { signal }).catch((error) => { failed(error); throw error; });
-  const body = counted(response.body, report, failed);
+  const body = counted(response.body, file, report, failed);
   return new Response(packed ? body.pipeThrough(new DecompressionStream("gzip")) : body, { headers: { "Content-Type": type } });
 }

@@ -1,9 +1,9 @@
 // Start Python, in one of several ways. Each is an entry of the manifest's `ways`:
-//   files       what it downloads, { url, bytes, packed, type }; the first is the WebAssembly
+//   files       what it downloads, { url, bytes, integrity, packed, type }; the first is the WebAssembly
 //   restoring   numbers for snapshot.mjs; then the second file is the snapshot, else the library that Python starts from
 //   told        answers that the restored Python must give, by question
 //   sources     the third file is a zip of sources that is unpacked where Python looks for packages
-//   rest        parts of Python's zip that are still missing, [{ url, at }]
+//   rest        parts of Python's zip that are still missing, [{ url, integrity, at }]
 //   patience    milliseconds without any progress after which it is given up
 
 import { DownloadError, download, get } from "./downloads.mjs";
@@ -90,7 +90,7 @@ export async function startPython(way, { manifest, base, report, reached }) {
 export function host(pyodide, way, { place, packages }, base) {
   let extras;
   async function load() {
-    const parts = await Promise.all(way.rest.map(async ({ url, at }) => [await (await get(new URL(url, base))).arrayBuffer(), at]));
+    const parts = await Promise.all(way.rest.map(async ({ url, integrity, at }) => [await (await get(new URL(url, base), { integrity })).arrayBuffer(), at]));
     const file = parts.length && pyodide.FS.open(place, "r+");
     for (const [part, at] of parts) pyodide.FS.write(file, new Uint8Array(part), 0, part.byteLength, at);
     if (file) pyodide.FS.close(file);

@@ -1,5 +1,5 @@
 // Keeps a build of the page for use without a network. Before this the build writes
-//   const BUILD = the build's name, PAGE = names that its page holds, FILES = what the page needs beside itself.
+//   const BUILD = the build's name, PAGE = names that its page holds, FILES = what the page needs beside itself, and its hashes.
 //
 // A page holds the names of all its files, and a name holds a hash of the content; so no page can get a file of another
 // build. A build is kept whole or not at all. The page itself comes from the network first: whoever is online sees the
@@ -8,16 +8,16 @@
 
 const SCOPE = registration.scope;
 const KEPT = `${SCOPE} ${BUILD}`;
-const PLACES = new Set(FILES.map((name) => new URL(name, SCOPE).href));
+const PLACES = new Map(Object.entries(FILES).map(([name, integrity]) => [new URL(name, SCOPE).href, integrity]));
 const PATIENCE = 6000; // milliseconds that the network has for the page where a kept one is there
 
-/** Keep this build, or fail: also when the page is already, or still, of another one. */
+/** Keep this build, or fail: also when the page is already, or still, of another one, or a file is not what was built. */
 async function keep() {
   const response = await fetch(SCOPE, { cache: "no-cache" });
   const text = await response.text();
   if (!response.ok || !PAGE.every((name) => text.includes(name))) throw new Error("the page is of another build");
   const cache = await caches.open(KEPT);
-  await cache.addAll(PLACES);
+  await cache.addAll([...PLACES].map(([place, integrity]) => new Request(place, { integrity })));
   await cache.put(SCOPE, new Response(text, { headers: { "Content-Type": "text/html; charset=utf-8" } }));
 }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pyscript.tree import h, markup
-from vramplan_site import pages, toolchain
+from vramplan_site import headers, pages, toolchain
 from vramplan_site.server import open_server
 from vramplan_site.site import first_files
 from vramplan_site.toolchain import DIST, ROOT
@@ -177,7 +177,8 @@ def test_what_is_downloaded_first_is_what_the_manifest_says(ways):
 def test_rest_completes_the_standard_library(ways, tmp_path):
     """Written over the end of the start zip, the rest makes one sound zip with every module once."""
     start, rest = ways["snapshot"]["rest"]
-    assert (start, [rest]) == ({"url": ways["zip"]["files"][1]["url"], "at": 0}, ways["zip"]["rest"])
+    first = ways["zip"]["files"][1]
+    assert (start, [rest]) == ({"url": first["url"], "integrity": first["integrity"], "at": 0}, ways["zip"]["rest"])
     whole = tmp_path / "whole.zip"
     whole.write_bytes((DIST / start["url"]).read_bytes()[:rest["at"]] + (DIST / rest["url"]).read_bytes())
     with zipfile.ZipFile(whole) as archive:
@@ -223,11 +224,13 @@ def test_versions_for_the_page_are_those_of_the_tests():
 
 @pytest.mark.parametrize("hub, connect", (("https://huggingface.co", "'self' https://huggingface.co"), ("http://mirror.example:8080", "'self' http://mirror.example:8080"), ("", "'self'")))
 def test_the_page_may_ask_the_hub_it_was_built_with_and_no_other(hub, connect):
-    assets = {"files": dict.fromkeys(("style.css", "icon.svg", "preview.png", "boot.mjs", "view.js"), "x"), "links": [], "boot": {}}
+    assets = {"files": dict.fromkeys(("icon.svg", "preview.png"), "x"), "links": [], "view": {}, "style": {}, "boot": {}}
     meta, *_ = pages.head(assets, hub)
-    directives = dict(part.split(" ", 1) for part in dict(meta.attributes)["content"].split("; "))
-    assert directives["connect-src"] == connect and directives["default-src"] == "'self'"
-    assert "unsafe-inline" not in directives["script-src"] and "'unsafe-eval'" not in directives["script-src"]
+    told = dict(meta.attributes)["content"]
+    directives = dict(part.split(" ", 1) for part in told.split("; "))
+    assert told == headers.policy(hub)
+    assert (directives["connect-src"], directives["default-src"]) == (connect, "'none'")
+    assert directives["script-src"] == "'self' 'wasm-unsafe-eval'" and "'unsafe-inline'" not in told and "*" not in told
     form = markup(h("form", pages.slots(assets, hub)["form"]))
     assert ("Hugging Face" in form) is bool(hub)
 

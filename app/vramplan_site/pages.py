@@ -16,6 +16,7 @@ from vramplan.levers import lockable
 from vramplan.settings import Settings
 from vramplan.view import USUAL_PANELS
 from vramplan_site import explain
+from vramplan_site.headers import policy
 from vramplan_site.toolchain import ROOT
 from pyscript import panels
 from pyscript.tree import Child, Element, h, markup
@@ -109,22 +110,13 @@ def evidence() -> dict[str, Child]:
     return {"evidence": import_module("vramplan_site.evidence").section()}
 
 
-def policy(hub: str) -> str:
-    """The Content-Security-Policy: everything from the page's own place, and requests to the Hub where the build has one."""
-    connect = f"'self' {hub}".strip()
-    return "; ".join((
-        "default-src 'self'", "script-src 'self' 'wasm-unsafe-eval'", "img-src 'self' data:", f"connect-src {connect}", "object-src 'none'",
-        "base-uri 'none'", "form-action 'none'",
-    ))
-
-
 def head(assets: dict, hub: str) -> list[Element]:
     """What the page may load, style, icon, early downloads and the boot script."""
     files = assets["files"]
     return [
         h("meta", http_equiv="Content-Security-Policy", content=policy(hub)),
-        h("script", src=files["view.js"], data_panels=" ".join(USUAL_PANELS)),
-        h("link", rel="stylesheet", href=files["style.css"]),
+        h("script", **assets["view"], data_panels=" ".join(USUAL_PANELS)),
+        h("link", rel="stylesheet", **assets["style"]),
         h("link", rel="icon", type="image/svg+xml", href=files["icon.svg"]),
         h("meta", property="og:image", content=files["preview.png"]),
         *(h("link", **link) for link in assets["links"]),

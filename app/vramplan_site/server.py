@@ -1,18 +1,15 @@
 """Serves dist/ on this machine, for looking at it and for the tests."""
 
 import functools
-import re
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from vramplan_site.headers import caching
 from vramplan_site.toolchain import DIST, Failure, say
 
 HOST = "127.0.0.1"
 PORT = 8000
 PORTS_TRIED = 20
-
-FIXED_NAME = re.compile(r"-[0-9a-f]{12}\.\w+$|/wheels-[0-9a-f]{12}/|/pyodide-[\d.]+/")
-"""Names that hold a version or a hash of the content: what they name never changes."""
 
 
 class SiteHandler(SimpleHTTPRequestHandler):
@@ -27,8 +24,7 @@ class SiteHandler(SimpleHTTPRequestHandler):
 
     def end_headers(self):
         """Cache what cannot change, and let a page in a sandboxed frame fetch its parts."""
-        fixed = FIXED_NAME.search(self.path.partition("?")[0])
-        self.send_header("Cache-Control", "public, max-age=31536000, immutable" if fixed else "no-cache")
+        self.send_header("Cache-Control", caching(self.path.partition("?")[0]))
         self.send_header("Access-Control-Allow-Origin", "*")
         super().end_headers()
 

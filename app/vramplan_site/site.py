@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from vramplan.importing.hub import ORIGIN
-from vramplan_site import errors, toolchain
+from vramplan_site import deploy, errors, sums, toolchain
 from vramplan_site.licences import write_licences
 from vramplan_site.pages import write_pages
 from vramplan_site.runtime import EXTRAS, PYODIDE_SCRIPTS, Runtime, make_runtime
@@ -48,10 +48,10 @@ INPUTS = (
 
 
 def build_site(hub: str = ORIGIN) -> None:
-    """Build dist/ unless it is there already for exactly these sources. hub: where models are fetched from; empty for nowhere."""
+    """Build dist/ unless it is there already for exactly these sources, as it was built. hub: where models are fetched from; empty for nowhere."""
     wanted = _inputs(hub)
     stamp = CACHE / "dist.stamp"
-    if toolchain.stamp_is(stamp, wanted) and DIST.is_dir():
+    if toolchain.stamp_is(stamp, wanted) and DIST.is_dir() and not sums.differences(DIST):
         say("dist/ is up to date.")
         return
     errors.write()
@@ -63,9 +63,11 @@ def build_site(hub: str = ORIGIN) -> None:
     write_pages(DIST, write_assets(runtime), hub)
     write_service_worker(DIST)
     write_licences(DIST, runtime)
+    deploy.write(DIST, hub)
+    whole = sums.write(DIST)
     toolchain.write_stamp(stamp, wanted)
     size = sum(file.stat().st_size for file in DIST.rglob("*") if file.is_file())
-    say(f"Built dist/ ({size / 1e6:.1f} MB).")
+    say(f"Built dist/ ({size / 1e6:.1f} MB); {sums.LIST} has the SHA-256 {whole}.")
 
 
 def _inputs(hub: str) -> str:
@@ -76,8 +78,8 @@ def _inputs(hub: str) -> str:
 def write_assets(runtime: Runtime) -> dict:
     """Write every file but the pages; return what a page has to name, with URLs relative to dist/.
 
-    files: {name in static/: URL}. links: attributes of each <link> that starts a download early.
-    boot: attributes of the <script> that starts Python.
+    files: {name in static/: URL}. links: attributes of each <link> that starts a download early. view: of the <script> that runs first. style: of the <link> to the style.
+    boot: attributes of the <script> that starts Python. What a browser can check before it is used has its hash beside its name.
     """
     files = write_static()
     shutil.copyfile(ROOT / "static" / EMBED, DIST / EMBED)
@@ -85,12 +87,18 @@ def write_assets(runtime: Runtime) -> dict:
     name = hashed(json.dumps(manifest).encode(), "boot", ".json")
     fetched = {"rel": "preload", "as": "fetch", "crossorigin": "anonymous"}
     links = [
-        *({"rel": "modulepreload", "href": manifest["engine"] + script} for script in PYODIDE_SCRIPTS),
-        *({"rel": "modulepreload", "href": url} for name, url in files.items() if name.endswith(".mjs") and name != BOOT),
+        *({"rel": "modulepreload", **pinned("href", manifest["engine"] + script)} for script in PYODIDE_SCRIPTS),
+        *({"rel": "modulepreload", **pinned("href", url)} for name, url in files.items() if name.endswith(".mjs") and name != BOOT),
         {**fetched, "href": name},
         *({**fetched, "href": file["url"]} for file in manifest["ways"][0]["files"]),
     ]
-    return {"files": files, "links": links, "boot": {"type": "module", "src": files[BOOT], "data-manifest": name}}
+    boot = {"type": "module", **pinned("src", files[BOOT]), "data-manifest": name, "data-manifest-integrity": pinned("href", name)["integrity"]}
+    return {"files": files, "links": links, "view": pinned("src", files["view.js"]), "style": pinned("href", files["style.css"]), "boot": boot}
+
+
+def pinned(attribute: str, url: str) -> dict[str, str]:
+    """The attributes that name a file of dist/ and its hash."""
+    return {attribute: url, "integrity": sums.integrity((DIST / url).read_bytes())}
 
 
 def write_static() -> dict[str, str]:
@@ -126,8 +134,8 @@ def write_runtime(runtime: Runtime) -> dict:
     for package in lock["packages"].values():
         package["file_name"] = f"{folder}/{package['file_name']}"
 
-    start = {"url": hashed(runtime.start.read_bytes(), "app", ".zip"), "at": 0}
-    rest = {"url": hashed(runtime.rest.read_bytes(), "stdlib", ".bin"), "at": runtime.rest_at}
+    start = {**pinned("url", hashed(runtime.start.read_bytes(), "app", ".zip")), "at": 0}
+    rest = {**pinned("url", hashed(runtime.rest.read_bytes(), "stdlib", ".bin")), "at": runtime.rest_at}
     return {
         "engine": f"{engine}/",
         "module": "pyscript.page",
@@ -162,7 +170,8 @@ def write_service_worker(dist: Path) -> None:
         *first_files(dist), *(file["url"] for way in manifest["ways"][:2] for file in (*way["files"], *way["rest"])),
         *(package["file_name"] for package in manifest["lock"]["packages"].values()),
     }
-    told = {"BUILD": short_hash(page), "PAGE": sorted(named_files(page)), "FILES": sorted(files - {PAGE})}
+    hashes = {name: sums.integrity((dist / name).read_bytes()) for name in sorted(files - {PAGE})}
+    told = {"BUILD": short_hash(page), "PAGE": sorted(named_files(page)), "FILES": hashes}
     head = "".join(f"const {key} = {json.dumps(value)};\n" for key, value in told.items())
     (dist / SERVICE_WORKER).write_text(head + (ROOT / "static" / SERVICE_WORKER).read_text("utf-8"), "utf-8")
 
@@ -185,7 +194,7 @@ def named_manifest(page: bytes) -> str:
 
 def part(url: str) -> dict:
     """A file of dist/ that is downloaded as it is."""
-    return {"url": url, "bytes": (DIST / url).stat().st_size, "type": "application/octet-stream"}
+    return {**pinned("url", url), "bytes": (DIST / url).stat().st_size, "type": "application/octet-stream"}
 
 
 def packed(content: bytes, stem: str, kind: str) -> dict:

@@ -34,9 +34,9 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def serving(folder):
+def serving(folder, handler=QuietHandler):
     """A plain static server for a folder, on a free port; gives its address."""
-    server = ThreadingHTTPServer((HOST, 0), partial(QuietHandler, directory=str(folder)))
+    server = ThreadingHTTPServer((HOST, 0), partial(handler, directory=str(folder)))
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

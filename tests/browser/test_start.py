@@ -6,11 +6,14 @@ import re
 from playwright.sync_api import expect
 import pytest
 
+from conftest import DIST
 import runs
+from vramplan_site.sums import integrity
 
 LINK = {"sequence_length": "4096", "method": "lora", "rank": "24"}
 QUERY = "?v=2&" + "&".join(f"{name}={text}" for name, text in LINK.items())
 SNAPSHOT, ZIP, MANIFEST = (re.compile(rf"/{name}$") for name in (r"snapshot-[^/]*\.bin", r"app-[^/]*\.zip", r"boot-[^/]*\.json"))
+PAGE = re.compile(r"/\?v=")
 LONG_ENOUGH = 60_000
 FALLEN_BACK = "Python did not start from the"
 
@@ -54,13 +57,15 @@ def damaged(body):
     return body
 
 
-def manifest_with(change):
-    """Answers with a manifest in which the snapshot’s entry is changed."""
-    def edit(body):
-        manifest = json.loads(body)
-        change(manifest["ways"][0])
-        return json.dumps(manifest).encode()
-    return altered(edit)
+def other_manifest(context, change):
+    """A build whose manifest has another entry for the snapshot; its page holds the hash of that manifest."""
+    (file,) = DIST.glob("boot-*.json")
+    manifest = json.loads(file.read_text("utf-8"))
+    change(manifest["ways"][0])
+    edited = json.dumps(manifest).encode()
+    hashes = [integrity(content).encode() for content in (file.read_bytes(), edited)]
+    context.route(MANIFEST, altered(lambda body: edited))
+    context.route(PAGE, altered(lambda body: body.replace(*hashes)))
 
 
 def test_a_shared_link_starts_from_the_snapshot(opened):
@@ -73,12 +78,13 @@ def test_a_damaged_snapshot_falls_back_to_the_zip(opened):
     opened.visitor.context.route(SNAPSHOT, altered(damaged))
     opened.open()
     opened.expect_start("zip", "snapshot")
+    assert "is not the file that was built" in opened.told[0]
 
 
 def test_a_snapshot_of_another_runtime_falls_back_to_the_zip(opened):
     def another(way):
         way["restoring"]["checked"]["sum"] += 1
-    opened.visitor.context.route(MANIFEST, manifest_with(another))
+    other_manifest(opened.visitor.context, another)
     opened.open()
     opened.expect_start("zip", "snapshot")
     assert "another runtime" in opened.told[0]
@@ -88,7 +94,7 @@ def test_a_snapshot_that_counts_otherwise_falls_back_to_the_zip(opened):
     def otherwise(way):
         link = next(iter(way["told"]))
         way["told"][link] = way["told"][link].replace("1", "2", 1)
-    opened.visitor.context.route(MANIFEST, manifest_with(otherwise))
+    other_manifest(opened.visitor.context, otherwise)
     opened.open()
     opened.expect_start("zip", "snapshot")
     assert "other answers" in opened.told[0]

@@ -1,0 +1,235 @@
+"""What the page may do: nothing is in its way, and nothing else is possible; damaged parts are refused."""
+
+import re
+import shutil
+
+from playwright.sync_api import expect
+import pytest
+
+from conftest import DIST, QuietHandler, serving
+from hub_stand_in import hub
+import runs
+from vramplan_site import deploy, sums
+import workers
+
+QUERY = "?v=2&method=lora&sequence_length=4096"
+RUN = {"method": "lora", "sequence_length": "4096"}
+COLLECT = """
+globalThis.violations = [];
+document.addEventListener("securitypolicyviolation", event => violations.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
+"""
+KEPT = "navigator.serviceWorker.ready.then(registration => registration.active.scriptURL)"
+INLINE = b"""
+<script>globalThis.ran = "an inline script"</script>
+<img src="nothing.png" onerror="globalThis.ran = 'an inline handler'" alt="">
+<p id="styled" style="position: fixed">Styled</p>
+<a id="link" href="javascript:globalThis.ran='an address'">Link</a>
+<iframe id="inner" srcdoc="A page in the page"></iframe>
+<object data="icon.svg" type="image/svg+xml"></object>
+<base href="https://elsewhere.example/">
+<form id="away" action="/elsewhere" method="get"><input name="settings" value="1"></form>
+<script type="module" src="probe.mjs"></script>
+"""
+PROBE = """
+const elsewhere = "%s";
+const attempts = {
+  "eval": () => eval("1"),
+  "new Function": () => new Function("return 1")(),
+  "a timer of text": () => setTimeout("globalThis.ran = 'a timer of text'", 0),
+  "markup from text": () => { document.createElement("p").innerHTML = "<b>x</b>"; },
+  "a script by address": () => { document.createElement("script").src = "boot.mjs"; },
+  "a script of text": () => { document.createElement("script").textContent = "1"; },
+  "another service worker": () => navigator.serviceWorker.register("other.mjs"),
+  "another policy": () => trustedTypes.createPolicy("other", { createHTML: text => text }),
+  "the same policy again": () => { trustedTypes.createPolicy("service-worker", {}); trustedTypes.createPolicy("service-worker", {}); },
+  "a worker": () => new Worker(URL.createObjectURL(new Blob(["1"]))),
+  "a request elsewhere": () => fetch(elsewhere),
+  "a message elsewhere": () => { if (!navigator.sendBeacon(elsewhere, "x")) throw new Error("refused"); },
+  "a socket elsewhere": () => new Promise((resolve, reject) => {
+    const socket = new WebSocket(elsewhere.replace("http", "ws"));
+    socket.onopen = resolve; socket.onerror = () => reject(new Error("refused"));
+  }),
+  "a module elsewhere": () => import(`${elsewhere}module.mjs`),
+  "a module of text": () => import("data:text/javascript,globalThis.ran=1"),
+  "a picture elsewhere": () => new Promise((resolve, reject) => {
+    const picture = new Image(); picture.onload = resolve; picture.onerror = () => reject(new Error("refused")); picture.src = elsewhere + "x.png";
+  }),
+};
+globalThis.outcomes = {};
+for (const [name, attempt] of Object.entries(attempts)) {
+  try { await attempt(); outcomes[name] = "done"; } catch (error) { outcomes[name] = "refused"; }
+}
+document.documentElement.dataset.probed = "";
+"""
+
+
+class HeaderHandler(QuietHandler):
+    """Files with the headers that dist/ asks Netlify and Cloudflare Pages for."""
+
+    rules: dict = {}
+
+    def end_headers(self):
+        path = self.path.partition("?")[0]
+        for name, value in {**self.rules["/*"], **self.rules.get(path, {})}.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+
+@pytest.fixture(scope="module")
+def with_headers():
+    """Address of the built page as a host serves it that reads _headers."""
+    rules, path = {}, ""
+    for line in (DIST / deploy.NETLIFY).read_text("utf-8").splitlines():
+        if line.startswith("  "):
+            name, value = line.strip().split(": ", 1)
+            rules[path][name] = value
+        else:
+            path = line
+            rules[path] = {}
+    with serving(DIST, type("Handler", (HeaderHandler,), {"rules": rules})) as address:
+        yield address
+
+
+@pytest.fixture(params=("tag", "header"))
+def address(request, site, with_headers):
+    """The page with its own tag alone, and where the host sends the header besides."""
+    return site if request.param == "tag" else with_headers
+
+
+def violations(page):
+    return page.root.evaluate("violations")
+
+
+def test_a_journey_through_the_page_breaks_no_rule(visit, address):
+    visitor = visit(site=address, service_workers="allow")
+    visitor.context.add_init_script(COLLECT)
+    page = visitor.open(QUERY)
+    page.expect_headline(runs.of(**RUN))
+    page.set(sequence_length="2048", optimizer="adamw-8bit")
+    page.type_number("rank", "<b>")
+    expect(page.problems).to_be_visible()
+    page.type_number("rank", "16")
+    page.share()
+    with page.page.expect_download():
+        page.dialog.get_by_role("button", name="Save as JSON").click()
+    with page.page.expect_download():
+        page.dialog.get_by_role("button", name="Save settings file").click()
+    page.page.keyboard.press("Escape")
+    for kind in ("SVG", "PNG"):
+        with page.page.expect_download():
+            page.button(f"Save as {kind}").click()
+    page.region("How it is calculated").get_by_role("math").first.scroll_into_view_if_needed()
+    page.root.evaluate("document.fonts.ready.then(() => 0)")
+    page.page.go_back(wait_until="commit")
+    assert page.page.evaluate(KEPT) == f"{address}service-worker.mjs"
+    assert violations(page) == []
+    again = visitor.open(QUERY)
+    assert again.page.evaluate("!!navigator.serviceWorker.controller")
+    again.expect_headline(runs.of(**RUN))
+    assert violations(again) == []
+
+
+def test_what_a_page_never_does_is_impossible(visit, address):
+    """Script, style and frames in the markup; text run as a script or read as markup; anything from or to elsewhere."""
+    with hub() as elsewhere:
+        visitor = visit(site=address)
+        visitor.watch.expect_error("Content Security Policy")
+        visitor.watch.allow_error(".*")
+        visitor.context.add_init_script(COLLECT)
+
+        def answer(route):
+            response = route.fetch()
+            route.fulfill(response=response, body=response.body().replace(b"</body>", INLINE + b"</body>"))
+        visitor.context.route(re.compile(r"/\?v="), answer)
+        visitor.context.route("**/probe.mjs", lambda route: route.fulfill(body=PROBE % f"{elsewhere.origin}/ok/m/", content_type="text/javascript"))
+        page = visitor.open(QUERY)
+        page.expect_headline(runs.of(**RUN))
+        expect(page.root.locator("html")).to_have_attribute("data-probed", "")
+        page.root.evaluate("document.getElementById('link').click()")
+        page.root.evaluate("document.getElementById('away').submit()")
+        outcomes = page.root.evaluate("outcomes")
+        told = violations(page)
+        assert len(outcomes) > 12 and set(outcomes.values()) == {"refused"}, outcomes
+        assert page.root.evaluate("globalThis.ran") is None
+        assert page.root.evaluate("getComputedStyle(document.getElementById('styled')).position") == "static"
+        assert page.root.evaluate("document.baseURI") == page.page.url
+        assert page.page.url.startswith(address)
+        for directive in ("script-src-elem inline", "script-src-attr inline", "style-src-attr inline", "frame-src", "base-uri", "connect-src", "img-src", "worker-src"):
+            assert [each for each in told if each.startswith(directive)], (directive, told)
+        assert elsewhere.asked == []
+
+
+def test_the_form_leads_nowhere(visit, site):
+    visitor = visit()
+    visitor.watch.expect_error("form-action")
+    page = visitor.open(QUERY)
+    page.root.evaluate("document.getElementById('form').requestSubmit?.()")
+    page.root.evaluate("HTMLFormElement.prototype.submit.call(document.getElementById('form'))")
+    page.expect_headline(runs.of(**RUN))
+    assert page.page.url == site + QUERY
+
+
+REFUSED = {
+    "style": (r"/style-[^/]*\.css$", None), "boot script": (r"/boot-[^/]*\.mjs$", None), "downloads": (r"/downloads-[^/]*\.mjs$", None),
+    "manifest": (r"/boot-[^/]*\.json$", "failed"), "Pyodide": (r"/pyodide\.mjs$", "failed"), "engine’s script": (r"/pyodide\.asm\.mjs$", "failed"),
+    "engine": (r"/engine-[^/]*\.bin$", "failed"),
+}
+"""What is damaged on its way, and how the start then ends; None where that is not told."""
+
+
+def damage(route):
+    """Answer with one wrong bit."""
+    response = route.fetch()
+    body = bytearray(response.body())
+    body[len(body) // 2] ^= 1
+    route.fulfill(response=response, body=bytes(body))
+
+
+@pytest.mark.parametrize("part", REFUSED)
+def test_a_damaged_part_is_refused(visit, part):
+    pattern, outcome = REFUSED[part]
+    visitor = visit()
+    visitor.watch.expect_error("integrity|is not the file that was built")
+    visitor.watch.allow_error(".*")
+    visitor.context.route(re.compile(pattern), damage)
+    page = visitor.blank()
+    with page.page.expect_event("console", lambda message: re.search("integrity|is not the file that was built", message.text)):
+        page.page.goto(visitor.site + QUERY)
+    if outcome:
+        expect(page.root.locator("html")).to_have_attribute("data-boot", outcome, timeout=60_000)
+        expect(page.button("Try again")).to_be_visible()
+    elif part == "style":
+        assert page.root.evaluate("document.styleSheets.length") == 0
+    else:
+        assert page.root.evaluate("globalThis.pyodide") is None
+        page.expect_headline(runs.of())
+
+
+@pytest.mark.parametrize("name", ("app", "stdlib"))
+def test_a_damaged_rest_is_refused_and_can_be_asked_for_again(visit, name):
+    visitor = visit()
+    visitor.watch.expect_error("integrity")
+    visitor.watch.allow_error(".*")
+    visitor.context.route(re.compile(rf"/{name}-[^/]*\.(zip|bin)$"), damage)
+    page = visitor.open(QUERY)
+    page.share()
+    save = page.dialog.get_by_role("button", name="Save as JSON")
+    save.click()
+    expect(page.dialog.get_by_role("status")).to_contain_text("could not be downloaded")
+    visitor.context.unroute_all()
+    with page.page.expect_download():
+        save.click()
+
+
+def test_a_damaged_build_is_not_kept_for_later(visit, tmp_path):
+    """The service worker keeps a build whole or not at all."""
+    folder = shutil.copytree(DIST, tmp_path / "site")
+    (file,) = folder.glob("stdlib-*.bin")
+    file.write_bytes(file.read_bytes()[:-1] + b"\0")
+    assert sums.differences(folder) == [f"{file.name} is not the file that was built."]
+    with serving(folder) as damaged:
+        visitor = visit(site=damaged, service_workers="allow")
+        visitor.watch.allow_error("integrity")
+        visitor.context.add_init_script(workers.WATCHED)
+        page = visitor.open(QUERY)
+        assert page.page.evaluate(workers.END) == ["redundant", []]
