@@ -95,8 +95,14 @@ async function start(manifest, base) {
 function keepForLater(base) {
   if (globalThis.top !== globalThis || navigator.connection?.saveData || !("serviceWorker" in navigator)) return;
   const place = new URL(SERVICE_WORKER, base).href;
-  const trusted = globalThis.trustedTypes?.createPolicy("service-worker", { createScriptURL: () => place }).createScriptURL(place);
-  const keep = () => navigator.serviceWorker.register(trusted ?? place).catch((error) => console.info(`Not kept for use without a network: ${error.message}`));
+  const keep = async () => {
+    try {
+      const trusted = globalThis.trustedTypes?.createPolicy("service-worker", { createScriptURL: () => place }).createScriptURL(place);
+      await navigator.serviceWorker.register(trusted ?? place);
+    } catch (error) {
+      console.info(`Not kept for use without a network: ${error.message}`);
+    }
+  };
   if (globalThis.requestIdleCallback) requestIdleCallback(keep);
   else setTimeout(keep, IDLE_AFTER);
 }

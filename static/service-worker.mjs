@@ -17,7 +17,12 @@ async function keep() {
   const text = await response.text();
   if (!response.ok || !PAGE.every((name) => text.includes(name))) throw new Error("the page is of another build");
   const cache = await caches.open(KEPT);
-  await cache.addAll([...PLACES].map(([place, integrity]) => new Request(place, { integrity })));
+  try {
+    await cache.addAll([...PLACES].map(([place, integrity]) => new Request(place, { integrity })));
+  } catch (error) {
+    if ((await cache.keys()).length === 0) await caches.delete(KEPT);
+    throw error;
+  }
   await cache.put(SCOPE, new Response(text, { headers: { "Content-Type": "text/html; charset=utf-8" } }));
 }
 

@@ -41,10 +41,8 @@ const attempts = {
   "a script of text": () => { document.createElement("script").textContent = "1"; },
   "another service worker": () => navigator.serviceWorker.register("other.mjs"),
   "another policy": () => trustedTypes.createPolicy("other", { createHTML: text => text }),
-  "the same policy again": () => { trustedTypes.createPolicy("service-worker", {}); trustedTypes.createPolicy("service-worker", {}); },
   "a worker": () => new Worker(URL.createObjectURL(new Blob(["1"]))),
   "a request elsewhere": () => fetch(elsewhere),
-  "a message elsewhere": () => { if (!navigator.sendBeacon(elsewhere, "x")) throw new Error("refused"); },
   "a socket elsewhere": () => new Promise((resolve, reject) => {
     const socket = new WebSocket(elsewhere.replace("http", "ws"));
     socket.onopen = resolve; socket.onerror = () => reject(new Error("refused"));
@@ -146,27 +144,18 @@ def test_what_a_page_never_does_is_impossible(visit, address):
         page.expect_headline(runs.of(**RUN))
         expect(page.root.locator("html")).to_have_attribute("data-probed", "")
         page.root.evaluate("document.getElementById('link').click()")
-        page.root.evaluate("document.getElementById('away').submit()")
         outcomes = page.root.evaluate("outcomes")
-        told = violations(page)
-        assert len(outcomes) > 12 and set(outcomes.values()) == {"refused"}, outcomes
+        assert len(outcomes) > 12
+        assert [name for name, outcome in outcomes.items() if outcome != "refused"] == []
         assert page.root.evaluate("globalThis.ran") is None
         assert page.root.evaluate("getComputedStyle(document.getElementById('styled')).position") == "static"
         assert page.root.evaluate("document.baseURI") == page.page.url
-        assert page.page.url.startswith(address)
-        for directive in ("script-src-elem inline", "script-src-attr inline", "style-src-attr inline", "frame-src", "base-uri", "connect-src", "img-src", "worker-src"):
+        page.root.evaluate("document.getElementById('away').submit()")
+        told = violations(page)
+        for directive in ("script-src-elem inline", "script-src-attr inline", "style-src-attr inline", "frame-src", "base-uri", "connect-src", "img-src", "worker-src", "form-action"):
             assert [each for each in told if each.startswith(directive)], (directive, told)
+        assert page.root.evaluate("location.href").startswith(address)
         assert elsewhere.asked == []
-
-
-def test_the_form_leads_nowhere(visit, site):
-    visitor = visit()
-    visitor.watch.expect_error("form-action")
-    page = visitor.open(QUERY)
-    page.root.evaluate("document.getElementById('form').requestSubmit?.()")
-    page.root.evaluate("HTMLFormElement.prototype.submit.call(document.getElementById('form'))")
-    page.expect_headline(runs.of(**RUN))
-    assert page.page.url == site + QUERY
 
 
 REFUSED = {
@@ -225,7 +214,8 @@ def test_a_damaged_build_is_not_kept_for_later(visit, tmp_path):
     """The service worker keeps a build whole or not at all."""
     folder = shutil.copytree(DIST, tmp_path / "site")
     (file,) = folder.glob("stdlib-*.bin")
-    file.write_bytes(file.read_bytes()[:-1] + b"\0")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert sums.differences(folder) == [f"{file.name} is not the file that was built."]
     with serving(folder) as damaged:
         visitor = visit(site=damaged, service_workers="allow")

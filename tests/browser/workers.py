@@ -1,8 +1,9 @@
 """What becomes of the service worker that a page registers."""
 
 WATCHED = """
-const register = ServiceWorkerContainer.prototype.register;
-ServiceWorkerContainer.prototype.register = async function(...given) {
+const container = globalThis.ServiceWorkerContainer?.prototype ?? {};
+const { register } = container;
+container.register = async function(...given) {
     const registration = await register.apply(this, given);
     globalThis.registered = registration.installing ?? registration.waiting ?? registration.active;
     return registration;
