@@ -3,11 +3,12 @@
 from js import history, location, window
 from pyodide.ffi import JsException
 
+from vramplan.link import MAX_QUERY
 from vramplan.view import read_view, view_query
 from pyscript.events import Later, listen
 
 RETRY_AFTER = 1_000
-"""Milliseconds after which a refused change is tried again: browsers limit how often the address may change."""
+"""Milliseconds after which a change that was not made is tried again: browsers limit how often the address may change."""
 
 
 class Address:
@@ -35,10 +36,16 @@ class Address:
         """The address of a file that lies beside the page."""
         return f"{location.origin}{location.pathname.rpartition('/')[0]}/{name}"
 
+    @property
+    def room(self) -> int:
+        """Characters that a query string may have here, for an address that chat programs and mail leave whole."""
+        return MAX_QUERY - len(self.full(self._view))
+
     def replace(self, query: str) -> None:
-        """Show a query string in place of the current one."""
-        if location.search != f"?{query}{self._view}":
-            self._change(history.replaceState, query, location.hash)
+        """Show a query string in place of the current one; the place in the page that the address names stays in it if there is room."""
+        fragment = location.hash if len(query) + len(location.hash) <= self.room else ""
+        if (location.search, location.hash) != (f"?{query}{self._view}", fragment):
+            self._change(history.replaceState, query, fragment)
 
     def push(self, query: str) -> None:
         """Add a step to the history."""
@@ -58,3 +65,6 @@ class Address:
             method(None, "", f"?{query}{self._view}{fragment}")
         except JsException:
             self._retry.call()
+        else:
+            if location.search != f"?{query}{self._view}":  # some browsers refuse in silence
+                self._retry.call()

@@ -63,6 +63,7 @@ class Page:
         self._controls = Controls()
         self._results = ResultsSide(self._address.view)
         self._notices = Region("notices")
+        self._beyond = Region("beyond-the-address")
         self._share = Share(self._address.beside(SIZING_SCRIPT))
         self._settings: Settings | None = None
         self._estimate: Estimate | None = None
@@ -140,14 +141,22 @@ class Page:
         else:
             self._notices.hide()
 
+    def _tell_what_is_left_out(self) -> None:
+        """Name what the address has no room for, and offer the file that has it."""
+        if self._left_out or self._left_pins:
+            self._beyond.paint(problems_view.beyond_the_address(report.labels_text(self._left_out), self._left_pins))
+        else:
+            self._beyond.hide()
+
     def _refresh(self, texts: dict[str, str] | None = None) -> None:
         """Check, estimate and paint what the controls hold: these texts, if they have just been read."""
         texts = self._texts = texts or self._controls.read()
         checked = check(texts, defaults())
         pins = self._pins.settings
-        made = fitted(texts, pins)
+        made = fitted(texts, pins, room=self._address.room)
         self._query, self._unpinned, self._left_out, self._left_pins = made.text, made.unpinned, made.left_out, made.left_pins
         left_pins = {PIN_KEY: " ".join(map(to_query, pins[-made.left_pins :]))} if made.left_pins else {}
+        self._tell_what_is_left_out()
         memory.keep(self._query, {name: texts[name] for name in self._left_out} | left_pins)
         names = applying(checked.values)
         self._controls.show_applying(names)

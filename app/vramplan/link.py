@@ -33,7 +33,7 @@ MAX_PAIRS = 1_000
 """key=value pairs of one link that are read."""
 
 MAX_QUERY = 2_000
-"""Characters of a query string; chat programs and mail cut longer addresses."""
+"""Characters of an address, or of a query string by itself; chat programs and mail cut longer addresses."""
 
 
 @dataclass(frozen=True)
@@ -96,17 +96,20 @@ def texts_to_query(texts: Mapping[str, str]) -> str:
     return fitted(texts).text
 
 
-def fitted(texts: Mapping[str, str], pins: Sequence[Settings] = ()) -> Query:
-    """The query string of text as typed and of pinned runs, no longer than MAX_QUERY: the longest texts are left out, then the last pins."""
+def fitted(texts: Mapping[str, str], pins: Sequence[Settings] = (), *, room: int = MAX_QUERY) -> Query:
+    """The query string of text as typed and of pinned runs, in so many characters: the longest texts are left out, then the last pins.
+
+    The version of the defaults stays, whatever the room.
+    """
     values = {name: texts.get(name, default).strip() for name, default in defaults().items()}
     left_out = check(values, values).unused
     kept = {name: text for name, text in changed_texts(values).items() if name not in left_out}
     too_long: list[str] = []
-    while len(query := _query(kept)) > MAX_QUERY:
+    while len(query := _query(kept)) > room and kept:
         too_long.append(max(kept, key=lambda name: len(kept[name])))
         del kept[too_long[-1]]
     kept_pins = tuple(pins)
-    while len(text := _with_pins(query, kept_pins)) > MAX_QUERY:
+    while len(text := _with_pins(query, kept_pins)) > room and kept_pins:
         kept_pins = kept_pins[:-1]
     return Query(text, tuple(too_long), query, len(pins) - len(kept_pins))
 
