@@ -82,18 +82,6 @@ def test_the_second_visit_needs_no_network(online):
         assert json.load(file)["peak_bytes"] == runs.of(**RUN).peak_bytes
 
 
-def test_a_page_under_a_sub_path_is_kept_there(online, tmp_path):
-    shutil.copytree(DIST, tmp_path / "tools" / "vram")
-    with serving(tmp_path) as address:
-        visitor = online(f"{address}tools/vram/")
-        kept(visitor.open(QUERY))
-        assert visitor.open(QUERY).page.evaluate("navigator.serviceWorker.controller.scriptURL") == f"{address}tools/vram/service-worker.mjs"
-    page = visitor.blank()
-    visitor.watch.allow_error("ERR_CONNECTION_REFUSED")
-    page.open(QUERY)
-    page.expect_headline(runs.of(**RUN))
-
-
 def test_a_new_build_is_seen_at_once_and_never_mixed_with_the_old_one(online, tmp_path):
     new = other_build(tmp_path)
     site = tmp_path / "site"
