@@ -2,7 +2,7 @@
 
 from vramplan.errors import FieldError
 from vramplan.fields import BY_NAME
-from vramplan.units import count_text
+from vramplan.units import counted
 from pyscript.tree import Element, h
 from pyscript.views.form import control_id
 
@@ -41,15 +41,14 @@ def no_values(reason: str) -> Element:
 
 
 def beyond_the_address(names: str, pins: int) -> Element:
-    """What the address has no room for: settings, by their names, and so many of the pinned runs."""
-    runs = f"the last {count_text(pins)} pinned runs" if pins > 1 else "the last pinned run" if pins else ""
-    told = " and ".join(filter(None, (names, runs)))
+    """What the address has no room for: settings, by their names, and so many of the pinned runs. This tab keeps it."""
     return h(
         "div",
         h("h2", "Not in the address"),
-        h("p", f"The address has no room for {told}; a link opens the run without. This tab keeps it."),
-        (h("p", "A settings file holds every setting; drop it on the page to open it again."),
+        h("p", "This tab keeps what the address has no room for; the link opens the run without."),
+        (h("p", f"There is no room for {names}. A settings file holds every setting; drop it on the page to open it again."),
          h("button", "Save settings file", type="button", data_action="save-settings", class_="plain")) if names else None,
+        h("p", f"There is no room for the last {counted(pins, 'pinned run')}.") if pins else None,
         class_="notices",
     )
 

@@ -100,7 +100,7 @@ def test_what_the_address_has_no_room_for_is_named_and_saved_with_the_keyboard(c
     long = "9" * (MAX_QUERY + 500)
     calculator.travel(f"?v=2&micro_batch=2&rank={long}&method=lora")
     told = calculator.root.get_by_role("heading", name="Not in the address").locator("..")
-    expect(told).to_contain_text(f"has no room for {BY_NAME['rank'].label}")
+    expect(told).to_contain_text(f"There is no room for {BY_NAME['rank'].label}.")
     assert len(calculator.page.url) <= MAX_QUERY and "micro_batch=2" in calculator.query
     calculator.expect_setting("rank", long)
     save = told.get_by_role("button", name="Save settings file")
