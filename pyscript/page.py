@@ -125,7 +125,8 @@ class Page:
             self._pins.take_over(pins.runs)
         texts = link.all_texts | {name: text for name, text in kept.items() if name in BY_NAME}
         checked = check(texts, defaults())
-        self._controls.write(texts, names or [*checked.values, *(error.field for error in checked.errors)])
+        undecided = (name for name in link.texts if name not in checked.unused)  # whether they apply hangs on one that is wrong
+        self._controls.write(texts, names or [*checked.values, *(error.field for error in checked.errors), *undecided])
         unseen = [
             f"{error.message} The default is used." for error in checked.errors if not is_shown(BY_NAME[error.field])
         ]

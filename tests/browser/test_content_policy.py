@@ -130,7 +130,7 @@ def test_a_journey_through_the_page_breaks_no_rule(visit, address):
 def test_what_a_page_never_does_is_impossible(visit, address):
     """Script, style and frames in the markup; text run as a script or read as markup; anything from or to elsewhere."""
     with hub() as elsewhere:
-        visitor = visit(site=address)
+        visitor = visit(site=address, service_workers="allow")
         visitor.watch.expect_error("Content Security Policy")
         visitor.watch.allow_error(".*")
         visitor.context.add_init_script(COLLECT)
