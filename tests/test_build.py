@@ -8,13 +8,14 @@ import re
 import subprocess
 import sys
 import threading
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from pyscript.tree import h, markup
-from vramplan_site import headers, pages, toolchain
+from vramplan_site import headers, pages, sums, toolchain
 from vramplan_site.server import open_server
 from vramplan_site.site import first_files
 from vramplan_site.toolchain import DIST, ROOT
@@ -98,6 +99,68 @@ def test_changed_npm_package_is_refused(tmp_path, monkeypatch):
     with pytest.raises(toolchain.Failure, match="not the file in locks/npm.toml"):
         toolchain.npm_package("pyodide")
     assert not (tmp_path / "npm" / "pyodide").exists()
+
+
+@pytest.fixture
+def offered(tmp_path, monkeypatch):
+    """A wheel and a lock for it, and pip that finds packages in their folder alone and installs into another. Gives the lock and that one."""
+    shelf, target = tmp_path / "shelf", tmp_path / "installed"
+    shelf.mkdir()
+    wheel = shelf / "told-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("told.py", "VALUE = 1\n")
+        archive.writestr("told-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: told\nVersion: 1.0\n")
+        archive.writestr("told-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("told-1.0.dist-info/RECORD", "told.py,,\n")
+    lock = tmp_path / "told.lock"
+    lock.write_text(f"told==1.0 --hash=sha256:{sums.checksum(wheel)}\n", "utf-8")
+    for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(shelf), "TARGET": str(target), "DISABLE_PIP_VERSION_CHECK": "1", "NO_CACHE_DIR": "1"}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    return lock, wheel, target
+
+
+def test_a_wheel_that_is_not_the_locked_one_is_refused(offered):
+    """pip itself is asked, once with the wheel as it was locked and once with another of the same name."""
+    lock, wheel, target = offered
+    toolchain.pip_install(Path(sys.executable), lock)
+    assert (target / "told.py").is_file()
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("more.py", "")
+    with pytest.raises(toolchain.Failure, match="(?s)HASHES.*do not use it"):
+        toolchain.pip_install(Path(sys.executable), lock)
+    assert not (target / "more.py").exists()
+
+
+def test_a_wheel_for_the_page_that_is_not_the_locked_one_is_refused(offered, tmp_path, monkeypatch):
+    lock, wheel, _ = offered
+    monkeypatch.delenv("PIP_TARGET")
+    monkeypatch.setattr(toolchain, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(toolchain, "LOCKS", tmp_path)
+    monkeypatch.setattr(toolchain, "ROOT", tmp_path)
+    lock.rename(tmp_path / "wasm.lock")
+    assert [file.name for file in toolchain.wasm_wheels().iterdir()] == [wheel.name]
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("more.py", "")
+    (tmp_path / "cache" / "wheels.stamp").unlink()
+    with pytest.raises(toolchain.Failure, match="(?s)HASHES.*could not download"):
+        toolchain.wasm_wheels()
+    assert not [*(tmp_path / "cache").glob("wheels/*.whl")] and not (tmp_path / "cache" / "wheels.stamp").exists()
+
+
+@pytest.mark.parametrize("lock", (ROOT / "requirements.lock", *toolchain.LOCKS.glob("*.lock")), ids=lambda lock: lock.name)
+def test_every_locked_package_has_one_version_and_a_checksum(lock):
+    text = re.sub(r"\\\n", " ", lock.read_text("utf-8"))
+    entries = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    assert entries
+    for entry in entries:
+        assert re.match(r"[\w.-]+(\[[\w,]+\])?==[\w.]+\s", entry) and re.search(r"--hash=sha256:[0-9a-f]{64}\b", entry), entry[:80]
+
+
+def test_every_locked_npm_package_has_its_integrity():
+    locked = tomllib.loads((toolchain.LOCKS / "npm.toml").read_text("utf-8"))
+    assert {"pyodide", "axe-core"} <= set(locked)
+    for entry in locked.values():
+        assert re.fullmatch(r"[\d.]+", entry["version"]) and re.fullmatch(r"sha512-[A-Za-z0-9+/]{86}==", entry["integrity"])
 
 
 def test_an_environment_behind_a_link_is_not_emptied(tmp_path, monkeypatch):
