@@ -3,7 +3,7 @@
 from js import history, location, window
 from pyodide.ffi import JsException
 
-from vramplan.link import MAX_QUERY
+from vramplan.link import MAX_QUERY, texts_to_query
 from vramplan.view import read_view, view_query
 from pyscript.events import Later, listen
 
@@ -19,8 +19,8 @@ class Address:
 
     def __init__(self):
         self.view = read_view(location.search)
-        shown = view_query(self.view)
-        self._view = f"&{shown}" if shown else ""
+        shown = f"&{view_query(self.view)}"
+        self._view = shown if shown != "&" and len(self.full(texts_to_query({}) + shown)) <= MAX_QUERY else ""
         self._wanted = ""
         self._retry = Later(lambda: self.replace(self._wanted), RETRY_AFTER)
 

@@ -164,7 +164,7 @@ def test_a_policy_without_a_hub_reaches_the_hosts_too():
 
 def test_pages_and_the_worker_are_asked_for_anew_and_hashed_names_are_kept(rules):
     caching = {path: rule["Cache-Control"] for path, rule in rules.items() if "Cache-Control" in rule}
-    assert {path for path, told in caching.items() if told == "no-cache"} == {"/", "/service-worker.mjs", *(f"/{page.name}" for page in pages())}
+    assert {path for path, told in caching.items() if told == "no-cache"} == {"/", "/service-worker.mjs", "/embed.js", *(f"/{page.name}" for page in pages())}
     kept = {path for path, told in caching.items() if "immutable" in told}
     assert len(kept) > 20 and kept | {path for path, told in caching.items() if told == "no-cache"} == set(caching)
     for path in kept:

@@ -13,8 +13,8 @@ KINDS = {
 }
 """Endings of names by their type; anything else is bytes."""
 
-ASKED_FOR = (".html", "/service-worker.mjs")
-"""How the paths end of what a browser asks for anew at every visit."""
+ASKED_FOR = (".html", ".mjs", ".js")
+"""How the paths end of what a browser asks for anew at every visit, unless they are kept for good: pages, and scripts with a name for good."""
 
 PACKED = ("text/css", "text/javascript", "application/json", "image/svg+xml", "text/plain")
 """What a host gains by compressing, beside HTML; all else that is large comes compressed."""
@@ -30,7 +30,7 @@ def write(dist: Path, hub: str) -> None:
 def netlify(paths: list[str], hub: str) -> str:
     """A rule for every file, and one for each that is kept for good or must not be: these hosts join what several rules say of one header."""
     kept = [path for path in paths if caching(path) == KEPT_FOR_GOOD]
-    anew = ["/", *(path for path in paths if path.endswith(ASKED_FOR))]
+    anew = ["/", *(path for path in paths if path.endswith(ASKED_FOR) and path not in kept)]
     rules = {"/*": for_every_file(hub), **{path: {"Cache-Control": caching(path)} for path in (*anew, *kept)}}
     return "".join(f"{path}\n" + "".join(f"  {name}: {value}\n" for name, value in headers.items()) for path, headers in rules.items())
 

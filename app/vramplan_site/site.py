@@ -78,8 +78,8 @@ def _inputs(hub: str) -> str:
 def write_assets(runtime: Runtime) -> dict:
     """Write every file but the pages; return what a page has to name, with URLs relative to dist/.
 
-    files: {name in static/: URL}. links: attributes of each <link> that starts a download early. view: of the <script> that runs first. style: of the <link> to the style.
-    boot: attributes of the <script> that starts Python. What a browser can check before it is used has its hash beside its name.
+    files: {name in static/: URL}. links: attributes of each <link> that starts a download early. view: of the <script> that runs first.
+    style: of the <link> to the style. boot: of the <script> that starts Python. What a browser can check before it is used has its hash beside its name.
     """
     files = write_static()
     shutil.copyfile(ROOT / "static" / EMBED, DIST / EMBED)
