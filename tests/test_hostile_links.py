@@ -13,9 +13,10 @@ from vramplan.checks import check
 from vramplan.errors import NotExpressible, SettingsError
 from vramplan.fields import BY_NAME
 from vramplan.importing.imported import import_text
-from vramplan.link import MAX_NOTICES, MAX_QUERY, PIN_KEY, VERSION_KEY, fitted, read_query, to_query
+from vramplan.link import MAX_NOTICES, MAX_QUERY, PIN_KEY, VERSION_KEY, VIEW_KEYS, fitted, read_query, to_query
 from vramplan.pins import pinned
 from vramplan.settings import of_checked, parse
+from vramplan.view import PANELS, read_view, view_query
 
 LINKS, AT_ONCE = 10_000, 500
 LONGEST_SENTENCE = 700
@@ -38,7 +39,9 @@ def sentences_are_fit_to_show(sentences, *, beside=0):
 
 def open_as_the_page_does(made):
     """Read, check, count and write again; returns what the address would hold."""
-    link = read_query(made.query)
+    link, view = read_query(made.query), read_view(made.query)
+    sentences_are_fit_to_show(view.notices, beside=len(", ".join(PANELS)))
+    assert len(view.notices) <= len(VIEW_KEYS) and read_view(view_query(view)) == view
     pins = pinned(link)
     sentences_are_fit_to_show(link.notices)
     sentences_are_fit_to_show(pins.notices, beside=max(map(own_words, BY_NAME)))
@@ -86,7 +89,7 @@ def test_the_links_are_as_hostile_as_they_should_be():
     queries = [hostile(seed).query for seed in range(LINKS)]
     assert len(set(queries)) > 0.95 * LINKS and [hostile(seed).query for seed in range(50)] == queries[:50]
     whole = "\n".join(queries)
-    assert {VERSION_KEY, PIN_KEY} <= set(OWN_KEYS)
+    assert {VERSION_KEY, PIN_KEY, *VIEW_KEYS} == set(OWN_KEYS)
     for key in KEYS:
         assert f"{key}=" in whole, key
     for part in ("__proto__", "%00", "NaN", "1e309", "%3Cscript", "%ED%A0%80".lower(), "\x00", "rank=0&rank=1&"):
