@@ -21,7 +21,7 @@ class Region:
     def paint(self, tree: Element) -> None:
         """Show this tree. The first time it replaces what the build wrote; after that only differences are touched."""
         if self._shown is None:
-            self._root.replaceChildren(_make(tree))
+            self._root.replaceChildren(_make(tree, self._root))
         else:
             _patch(self._root.firstChild, self._shown, tree)
         self._shown = tree
@@ -37,17 +37,18 @@ class Region:
         self._root.hidden = True
 
 
-def _make(node: Element | str):
+def _make(node: Element | str, parent):
+    """What a node looks like in the document, for this parent: a link in a drawing is an element of SVG too."""
     if isinstance(node, str):
         return document.createTextNode(node)
-    if node.tag in SVG_TAGS:
+    if node.tag in SVG_TAGS or (node.tag == "a" and parent.namespaceURI == SVG_NAMESPACE):
         made = document.createElementNS(SVG_NAMESPACE, node.tag)
     else:
         made = document.createElement(node.tag)
     for name, value in node.attributes:
         _set(made, name, value)
     for child in node.children:
-        made.appendChild(_make(child))
+        made.appendChild(_make(child, made))
     return made
 
 
@@ -58,7 +59,7 @@ def _patch(shown, old: Element | str, new: Element | str) -> None:
         shown.data = new
         return
     if isinstance(old, str) or isinstance(new, str) or old.tag != new.tag:
-        shown.replaceWith(_make(new))
+        shown.replaceWith(_make(new, shown.parentNode))
         return
     _patch_attributes(shown, dict(old.attributes), dict(new.attributes))
     _patch_children(shown, old.children, new.children)
@@ -82,7 +83,7 @@ def _patch_children(shown, old: tuple, new: tuple) -> None:
     for _ in old[len(new) :]:
         shown.lastChild.remove()
     for after in new[len(old) :]:
-        shown.appendChild(_make(after))
+        shown.appendChild(_make(after, shown))
 
 
 def _set(element, name: str, value: str) -> None:

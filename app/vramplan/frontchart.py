@@ -10,11 +10,20 @@ from vramplan.ledger import Estimate
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A run of the front, and its place."""
+
+    x: float
+    y: float
+    point: Point
+
+
+@dataclass(frozen=True)
 class Line:
-    """The runs of one effective batch, by length: the place of each."""
+    """The runs of one effective batch, by length."""
 
     effective_batch: int
-    marks: tuple[tuple[float, float], ...]
+    marks: tuple[Mark, ...]
 
 
 @dataclass(frozen=True)
@@ -30,9 +39,9 @@ def layout(current: Estimate, points: Iterable[Point], *, frame: Frame = WIDE) -
     lengths = sorted({point.settings.sequence_length for point in points})
     first, doublings = log2(lengths[0]), log2(lengths[-1] / lengths[0])
     scales = Scales(current, frame, most_bytes=max(point.peak_bytes for point in points), whole=doublings or 1, along=lambda length: log2(length) - first)
-    lines: dict[int, list[tuple[float, float]]] = {}
+    lines: dict[int, list[Mark]] = {}
     for point in points:
-        lines.setdefault(point.settings.effective_batch, []).append((scales.x(point.settings.sequence_length), scales.y(point.peak_bytes)))
+        lines.setdefault(point.settings.effective_batch, []).append(Mark(scales.x(point.settings.sequence_length), scales.y(point.peak_bytes), point))
     written = lengths if _room(scales, lengths) else lengths[:: -(-len(lengths) // 4)]
     return FrontChart(**scales.axes(written), lines=tuple(Line(batch, tuple(marks)) for batch, marks in lines.items()))
 

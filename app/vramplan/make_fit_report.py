@@ -169,11 +169,12 @@ def front_table(points: Iterable[Point]) -> Front:
     """The front, laid out."""
     by_place = {point.wants[:-1]: point for point in points}
     batches, lengths = (sorted({place[axis] for place in by_place}) for axis in (0, 1))
-    rows = tuple((count_text(batch), tuple(_front_cell(by_place.get((batch, length))) for length in lengths)) for batch in batches)
+    rows = tuple((count_text(batch), tuple(front_cell(by_place.get((batch, length))) for length in lengths)) for batch in batches)
     return Front(tuple(map(count_text, lengths)), rows)
 
 
-def _front_cell(point: Point | None) -> FrontCell | None:
+def front_cell(point: Point | None) -> FrontCell | None:
+    """One run of the front."""
     return point and FrontCell(gib_text(point.peak_bytes), "; ".join(map(step_text, point.steps)) or UNCHANGED, to_query(point.settings))
 
 

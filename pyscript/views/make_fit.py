@@ -1,14 +1,18 @@
 """What makes a run fit: what must stay, sets of changes with what they cost, larger runs, and where to turn. Every row opens that run."""
 
-from vramplan.frontchart import FrontChart, Line
+from vramplan.frontchart import FrontChart, Line, Mark
 from vramplan.levers import Lockable
-from vramplan.make_fit_report import FRONT_SENTENCE, UNCHANGED, Front, FrontCell, GrownRow, OfferRow, Told, TurnRow
+from vramplan.make_fit_report import FRONT_SENTENCE, UNCHANGED, Front, FrontCell, GrownRow, OfferRow, Told, TurnRow, front_cell
+from vramplan.units import count_text
 from pyscript.tree import Element, h, svg
 from pyscript.views.curve import plot
 from pyscript.views.headline import verdict
 
 LOCKS, LENGTH, BATCH, PROBLEM, RESULT = "make-fit-locks", "make-fit-length", "make-fit-batch", "make-fit-problem", "make-fit"
 """Ids of its parts."""
+
+ROOM = 9
+"""Radius round a point of the front that belongs to it."""
 
 FIRST = 6
 """Sets that are shown at once; the others are behind a summary."""
@@ -125,8 +129,8 @@ def front(drawn: FrontChart, told: Front, line: str) -> Element:
             (_line(each) for each in drawn.lines),
             viewbox=f"0 0 {frame.width} {frame.height}",
             class_="drawing",
-            role="img",
-            aria_label=f"Peak against sequence length, a line for every effective batch, with the {line} as a line. The table below has the numbers.",
+            role="group",
+            aria_label=f"Peak against sequence length, a line for every effective batch, with the {line} as a line; every point opens its run. The table below has the numbers.",
         ),
         h("p", "tokens per sequence; a line for every effective batch, the smallest is the lowest", class_="axis-title end", aria_hidden="true"),
         h("div", _front_table(told), class_="scroll", tabindex="0", role="group", aria_label="The front as a table"),
@@ -134,8 +138,21 @@ def front(drawn: FrontChart, told: Front, line: str) -> Element:
 
 
 def _line(each: Line) -> list[Element]:
-    points = " ".join(f"{x},{y}" for x, y in each.marks)
-    return [svg("polyline", points=points, class_="curve-line"), *(svg("circle", cx=x, cy=y, r=3, class_="reading-mark") for x, y in each.marks)]
+    points = " ".join(f"{mark.x},{mark.y}" for mark in each.marks)
+    return [svg("polyline", points=points, class_="curve-line"), *map(_mark, each.marks)]
+
+
+def _mark(mark: Mark) -> Element:
+    """A run of the front as a link, round which there is room to point at."""
+    cell, settings = front_cell(mark.point), mark.point.settings
+    return svg(
+        "a",
+        svg("circle", cx=mark.x, cy=mark.y, r=ROOM, fill="transparent"),
+        svg("circle", cx=mark.x, cy=mark.y, r=3, class_="reading-mark"),
+        href=f"?{cell.query}",
+        data_open=True,
+        aria_label=f"Open effective batch {count_text(settings.effective_batch)}, {count_text(settings.sequence_length)} tokens: {cell.peak} GiB, {cell.changes}",
+    )
 
 
 def _front_table(told: Front) -> Element:

@@ -9,7 +9,9 @@ from playwright.sync_api import expect
 import pytest
 
 from vramplan import make_fit_report, report
+from vramplan.front import front
 from vramplan.growth import growth
+from vramplan.link import to_query
 from vramplan.make_fit import make_fit
 import runs
 
@@ -119,3 +121,19 @@ def test_where_no_set_is_enough_there_is_somewhere_to_turn(calculator, part):
     part.get_by_role("link", name=re.compile("^Use this ?: Largest model of the family")).click()
     calculator.expect_headline(runs.of(model=made.smaller_model.settings.model, gpu="24"))
     assert report.headline(made.smaller_model).verdict == "Fits"
+
+
+def test_every_point_of_the_front_opens_its_run_with_the_keyboard_too(calculator, part):
+    bring_to_sight(part)
+    part.get_by_text("Peak against effective batch and sequence length", exact=True).click()
+    settings = runs.of().settings
+    points = front(settings, [each.offer for each in growth(settings)])
+    links = part.get_by_role("link", name=re.compile("^Open effective batch"))
+    expect(links).to_have_count(len(points))
+    queries = {f"?{to_query(point.settings)}" for point in points}
+    assert {link.get_attribute("href") for link in links.all()} == queries
+    link = links.last
+    query = link.get_attribute("href").removeprefix("?")
+    link.focus()
+    link.press("Enter")
+    calculator.expect_headline(runs.of_query(query))
