@@ -37,13 +37,18 @@ WITH_ENDING = re.compile(r"\w+\((s|es)\)")
 PLAIN_WORD = re.compile(r"(?<![\w./\-=_’])[a-z][a-z’]+(?![\w/=_(’]|[.\-]\w)")
 """A word as sentences have them: neither a name, nor a part of one, of a file, a setting or a number."""
 
+QUOTED = re.compile("“[^”]*”")
+
 SENTENCE_END = re.compile(r"(?<=[.!?…]) (?=[^a-z])")
 
 MOST_KEPT = 8_000
 """Texts whose translation is kept, before all are forgotten."""
 
-MOST_SPLITS = 12
+MOST_SPLITS = 6
 """Places where a text is tried to be taken apart at one joint."""
+
+DEEPEST = 8
+"""Phrases within phrases that are read."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,9 @@ class Told:
 
     text: str
     left: int
+
+
+NEVER = Told("", 0), DEEPEST + 1
 
 
 @dataclass(frozen=True)
@@ -125,16 +133,19 @@ class PhraseBook:
         for each in made:
             if each.words:
                 self._by_word.setdefault(min(each.words, key=often.__getitem__), []).append(each)
-        self._kept: dict[str, Told] = {}
+        self._kept: dict[str, tuple[Told, int]] = {}  # with the depth it was read in: one that is less deep can go further
+        self._depth = 0
 
     def told(self, text: str) -> Told:
         """A text in this language, as far as there are phrases for it."""
-        known = self._kept.get(text)
-        if known is None:
+        known, depth = self._kept.get(text, NEVER)
+        if depth > self._depth:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
-            self._kept[text] = Told(text, len(text))  # what a phrase meets again in one of its own holes is not told once more
-            known = self._kept[text] = self._read(text)
+            self._depth += 1
+            known = self._read(text)
+            self._depth -= 1
+            self._kept[text] = known, self._depth if known.left else 0
         return known
 
     def _read(self, text: str) -> Told:
@@ -143,7 +154,7 @@ class PhraseBook:
             whole = self.whole.get(text[:1].swapcase() + text[1:])
         if whole is not None:
             return Told(whole, 0)
-        left = len(PLAIN_WORD.findall(text))
+        left = words_left(text)
         best = Told(text, left)
         if not WORD.search(text):
             return best
@@ -187,18 +198,27 @@ class PhraseBook:
             yield Told(first.text + ("" if first.text.endswith(("。", "！", "？", "…")) else " ") + rest.text, first.left + rest.left)
 
     def _joined(self, joint: Phrase, text: str) -> Iterator[Told]:
-        """The text as two parts with a comma or the like between them, wherever that stands."""
-        _, _, between, _, _ = joint.parts
-        place = text.find(between)
-        for _ in range(MOST_SPLITS):
-            if place < 0:
-                return
-            yield self._filled(joint, (text[:place], text[place + len(between) :]))
-            place = text.find(between, place + 1)
+        """The text as parts with a comma or the like between them: all of them, or two, wherever that stands."""
+        between = joint.parts[2]
+        parts = text.split(between)
+        if len(parts) > len(("first", "last")):
+            told = [self._part(part) for part in parts]
+            yield Told(spaced(NUMBERED.split(joint.other)[2].join(each.text for each in told)), sum(each.left for each in told))
+        for place in range(1, min(len(parts), MOST_SPLITS)):
+            yield self._filled(joint, (between.join(parts[:place]), between.join(parts[place:])))
+
+    def _part(self, text: str) -> Told:
+        inner = text.strip()
+        return self.told(inner) if inner and self._depth < DEEPEST else Told(inner, words_left(inner))
 
     def _filled(self, phrase: Phrase, parts: tuple[str, ...]) -> Told:
-        told = [self.told(part) if part else Told("", 0) for part in map(str.strip, parts)]
+        told = [self._part(part) for part in parts]
         return Told(spaced(phrase.filled(each.text for each in told)), sum(each.left for place, each in enumerate(told) if place in phrase.used))
+
+
+def words_left(text: str) -> int:
+    """English words of a text, but for those in quotes: what a visitor typed stays as it is."""
+    return len(PLAIN_WORD.findall(QUOTED.sub("", text)))
 
 
 def spaced(text: str) -> str:
