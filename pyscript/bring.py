@@ -6,7 +6,7 @@ import host
 from js import AbortController, Object, document, fetch
 from pyodide.ffi import JsException, to_js
 
-from vramplan import brought
+from vramplan import brought, language
 from vramplan.catalogue import DIMENSIONS, TRAITS, defaults
 from vramplan.importing import hub
 from vramplan.importing.foreign import MODEL, SETTINGS
@@ -140,7 +140,7 @@ class Bring:
     def _show(self, tree, told: str) -> None:
         document.getElementById(view.PANEL).open = True
         self._result.renew(tree)
-        document.getElementById(view.TOLD).textContent = told
+        document.getElementById(view.TOLD).textContent = language.told(told)
 
     def _take_files(self, files) -> None:
         if files.length:

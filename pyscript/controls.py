@@ -9,6 +9,7 @@ from vramplan.errors import FieldError
 from vramplan.fields import BY_NAME, FIELDS
 from vramplan.finding import matching_models
 from vramplan.kinds import Choice, Field
+from vramplan.language import told
 from vramplan.limits import range_text
 from vramplan.targets import named_parts
 from pyscript.finder import Finder
@@ -81,7 +82,7 @@ class Controls:
         """Say what each field takes: the model decides some of the limits, the unit others."""
         for field in SHOWN_FIELDS:
             if is_typed(field):
-                place, text = document.getElementById(range_id(field.name)), range_text(field, values)
+                place, text = document.getElementById(range_id(field.name)), told(range_text(field, values))
                 if place.textContent != text:
                     place.textContent = text
 
@@ -92,7 +93,7 @@ class Controls:
             return
         self._messages = messages
         for field in SHOWN_FIELDS:
-            message = messages.get(field.name, "")
+            message = told(messages.get(field.name, ""))
             place = document.getElementById(error_id(field.name))
             if place.textContent != message:
                 place.textContent = message
@@ -205,5 +206,5 @@ def _offer(control, field: Field, text: str) -> None:
     if text not in listed:
         extra = document.createElement("option")
         extra.value = text
-        extra.textContent = f"{text} (not available)"
+        extra.textContent = told(f"{text} (not available)")
         control.appendChild(extra)

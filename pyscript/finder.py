@@ -5,6 +5,7 @@ from collections.abc import Callable
 from js import Event, Object, document
 from pyodide.ffi import to_js
 
+from vramplan import language
 from vramplan.finding import FIRST, NONE, next_place
 from vramplan.kinds import Field, Option
 from pyscript.dom import Region
@@ -56,7 +57,7 @@ class Finder:
     def _on_input(self, event) -> None:
         event.stopPropagation()
         self._open(self._box.value)
-        self._told.textContent = view.told(self._found)
+        self._told.textContent = language.told(view.told(self._found))
         if self._box.value.strip() and self._found:
             self._mark(FIRST)
 

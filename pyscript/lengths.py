@@ -8,6 +8,7 @@ from collections.abc import Callable
 from js import document, window
 from pyodide.ffi import JsException, create_proxy
 
+from vramplan import language
 from vramplan.ledger import Estimate
 from pyscript.dom import Region
 from pyscript.events import Later, guarded, listen, start
@@ -101,8 +102,8 @@ class LengthsSide:
 
     def _say(self, text: str, *, problem: bool = False) -> None:
         """Show what is wrong, if anything is; a screen reader hears either."""
-        self._told.textContent = text
-        self._problem.textContent = text if problem else ""
+        self._told.textContent = language.told(text)
+        self._problem.textContent = language.told(text) if problem else ""
         self._problem.hidden = not problem
         self._box.setAttribute("aria-invalid", "true" if problem else "false")
 

@@ -4,6 +4,7 @@ import re
 
 from js import document, performance, window
 
+from vramplan import language
 from vramplan.chart import NARROW, WIDE
 from vramplan.checks import came
 from vramplan.errors import FieldError, NotExpressible, SettingsError
@@ -162,7 +163,7 @@ class MakeFitSide:
 
     def _say(self, problem: str) -> None:
         """Show what is wrong with what is asked for, and mark the box it is about."""
-        self._problem.textContent = problem
+        self._problem.textContent = language.told(problem)
         self._problem.hidden = not problem
         for name, box in self._boxes.items():
             box.setAttribute("aria-invalid", "true" if problem.startswith(name) else "false")

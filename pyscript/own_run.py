@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from js import document
 from pyodide.ffi import JsException
 
+from vramplan import language
 from vramplan.ledger import Estimate
 from pyscript.dom import Region
 from pyscript.events import Later, listen, start
@@ -105,12 +106,12 @@ class OwnRun:
         except (ImportProblem, NotExpressible) as problem:
             told = problem if isinstance(problem, ImportProblem) else ImportProblem("not_counted", problem.message, "")
             self._read.renew(own_run_result.problem(told))
-            self._told.textContent = str(told)
+            self._told.textContent = language.told(str(told))
             return
         self._read.renew(own_run_result.read(reading, own_run.block_rows(reading.blocks)))
         self._use({SETTING: measured})
         told = own_run.own_run(self._current())
-        self._told.textContent = " ".join((f"Read: {reading.source}.", *told.sentences, told.adjusted))
+        self._told.textContent = language.told(" ".join((f"Read: {reading.source}.", *told.sentences, told.adjusted)))
 
     def _take(self, files) -> None:
         if files.length:

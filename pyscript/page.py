@@ -9,7 +9,7 @@ import host
 from js import URL, Blob, document, setTimeout
 from pyodide.ffi import JsException, create_once_callable, to_js
 
-from vramplan import badge, report, share
+from vramplan import badge, language, report, share
 from vramplan.catalogue import defaults
 from vramplan.checks import check
 from vramplan.compare import counted_or_why
@@ -246,6 +246,10 @@ class Page:
         self._open(query, names, with_pins=False)
 
     def _on_click(self, event) -> None:
+        chosen = event.target.closest("[data-language]")
+        if chosen:
+            chosen.search = f"?{self._query}&{LANGUAGE_KEY}={chosen.dataset.language}"
+            return
         target = event.target.closest("[data-open], [data-field], [data-copy], [data-action], a[href^='#']")
         if not target or event.ctrlKey or event.metaKey or event.shiftKey or self._framed.leaves(target):
             return
@@ -261,7 +265,7 @@ class Page:
             self._framed.show_settings()
             self._controls.focus(data.field)
         elif hasattr(data, "copy"):
-            self._copy(document.getElementById(data.copy).value, target.textContent.removeprefix("Copy").strip())
+            self._copy(document.getElementById(data.copy).value, target.textContent.removeprefix(language.told("Copy")).strip())
         else:
             self._act(data.action, data)
 
@@ -386,7 +390,7 @@ class Page:
 
     def _toast(self, message: str) -> None:
         self._clear()
-        document.getElementById("share-toast" if self._share.is_open else "toast").textContent = message
+        document.getElementById("share-toast" if self._share.is_open else "toast").textContent = language.told(message)
         self._clear_toasts.call()
 
     def _clear(self) -> None:
@@ -394,6 +398,12 @@ class Page:
             document.getElementById(place).textContent = ""
 
 
-async def start(touched: str) -> None:
-    """Entry for the boot script. `touched`: JSON list of the names of controls used before Python was there."""
+async def start(touched: str, phrases: str = "") -> None:
+    """Entry for the boot script.
+
+    touched: JSON list of the names of controls used before Python was there. phrases: JSON object, the phrase book of the
+    page's language; nothing for English.
+    """
+    if phrases:
+        language.use(language.code_of(document.documentElement.lang), language.PhraseBook(json.loads(phrases)))
     await Page().start(json.loads(touched))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from js import document
 
+from vramplan import language
 from vramplan.errors import CardsError, NotExpressible
 from vramplan.placement_report import placed, told
 from vramplan.settings import Settings
@@ -52,7 +53,7 @@ class PlacementSide:
 
     def _say(self, problem: str, field: str) -> None:
         """Show what is wrong, and mark the box it is about."""
-        self._problem.textContent = problem
+        self._problem.textContent = language.told(problem)
         self._problem.hidden = not problem
         for name, box in self._boxes.items():
             box.setAttribute("aria-invalid", "true" if problem and name == field else "false")

@@ -5,7 +5,7 @@ from functools import partial
 
 from js import document, window
 
-from vramplan import accounts, report
+from vramplan import accounts, language, report
 from vramplan.calculation import EXPLAINED, applying_cases, value_texts
 from vramplan.chart import NARROW, WIDE, nearest_sample
 from vramplan.compare import counted_by
@@ -70,7 +70,7 @@ class ResultsSide:
         told = report.headline(estimate)
         self._regions["problems"].hide()
         self._regions["headline"].paint(panels.headline(estimate))
-        document.title = f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan"
+        document.title = language.told(f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan")
         self._show_panels(True)
         self._answered = True
         self._begin()
@@ -83,7 +83,7 @@ class ResultsSide:
         for name in ("headline", "accountings"):
             self._regions[name].hide()
         self._regions["problems"].paint(problems_view.problems(errors))
-        document.title = "Check training inputs | VRAM Plan"
+        document.title = language.told("Check training inputs | VRAM Plan")
         self._say(f"Check training inputs. {errors[0].message}")
 
     def show_reason(self, settings: Settings, shown: FieldError, reason: NotExpressible) -> None:
@@ -95,7 +95,7 @@ class ResultsSide:
         if self._shows("accountings"):
             self._regions["accountings"].paint(panels.accountings(settings, reason))
         title = accounts.uncounted_text(settings)
-        document.title = f"{title} | VRAM Plan"
+        document.title = language.told(f"{title} | VRAM Plan")
         self._say(f"{title}. {reason.message}")
 
     def _drop_estimate(self) -> None:
@@ -244,7 +244,7 @@ class ResultsSide:
         self._speak_later.call()
 
     def _speak(self) -> None:
-        document.getElementById("announcement").textContent = self._message
+        document.getElementById("announcement").textContent = language.told(self._message)
 
 
 def _in_sight(element_id: str) -> bool:
@@ -279,7 +279,7 @@ class Formulas:
         texts = value_texts(estimate)
         for element, name in self._values:
             if self._texts.get(name) != texts[name]:
-                element.textContent = texts[name]
+                element.textContent = language.told(texts[name])
         self._texts = texts
         applying = applying_cases(estimate.settings, self._accounting)
         for case in self._cases:

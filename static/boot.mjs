@@ -1,6 +1,7 @@
 // Start Python in the page: say how far it is, hand over, and go another way when one fails.
 //
 // Expects in the page:  <script type="module" src="boot….mjs" data-manifest="boot….json" data-manifest-integrity="sha256-…">
+//   data-phrases="zh….json" data-phrases-integrity="sha256-…" where its language is not English
 //   #boot-status  role=status; says the step. Its words: data-downloading data-starting data-working data-ready
 //                 data-no-webassembly data-no-download data-failed
 //   #boot-bytes   how much has come; its words: data-words="{done} of {total} MB", after data-steps="Step {step} of {steps}"
@@ -9,7 +10,7 @@
 // in the manifest. Performance marks: boot-python, boot-module, boot-ready.
 // Sets globalThis.pyodide, so that the page's Python can be tried from the console.
 // Python finds the module `host` (see python.mjs), and its entry `start(names)` is called with a JSON list: the names of the
-// form controls that were used before it was there. Last, the service worker is registered.
+// form controls that were used before it was there; and with the phrases, as text. Last, the service worker is registered.
 
 import { DownloadError, get } from "./downloads.mjs";
 import { frame, startFrame } from "./frame.mjs";
@@ -17,6 +18,7 @@ import { host, startPython } from "./python.mjs";
 
 const SERVICE_WORKER = "service-worker.mjs";
 const IDLE_AFTER = 3000; // milliseconds, for browsers that do not tell when they are idle
+const FIRST_LANGUAGE = "en"; // of index.html
 const STEPS = ["downloading", "starting", "working"];
 const page = document.documentElement;
 const status = document.getElementById("boot-status");
@@ -107,7 +109,22 @@ function keepForLater(base) {
   else setTimeout(keep, IDLE_AFTER);
 }
 
+/** The page in the language that the address asks for, or else, from the page that opens by itself, the first one of the browser's that there is. */
+function inItsLanguage() {
+  const others = Object.fromEntries([...document.querySelectorAll("a[data-language]")].map((link) => [link.dataset.language, link]));
+  const asked = new URLSearchParams(location.search).get("lang");
+  const known = (code) => code === page.lang || code in others;
+  const liked = page.lang === FIRST_LANGUAGE ? navigator.languages.map((tag) => tag.split("-")[0]).find(known) : undefined;
+  const place = others[asked ?? liked];
+  return place && new URL(place.pathname.split("/").pop() + location.search + location.hash, document.baseURI);
+}
+
 async function main() {
+  const place = inItsLanguage();
+  if (place) {
+    location.replace(place);
+    return;
+  }
   const used = watchControls();
   retry.addEventListener("click", () => location.reload());
   startFrame();
@@ -120,12 +137,13 @@ async function main() {
   say("downloading");
   try {
     const base = document.baseURI;
-    const { manifest: name, manifestIntegrity: integrity } = document.querySelector("script[data-manifest]").dataset;
+    const { manifest: name, manifestIntegrity: integrity, phrases, phrasesIntegrity } = document.querySelector("script[data-manifest]").dataset;
+    const words = phrases && get(new URL(phrases, base), { integrity: phrasesIntegrity }).then((response) => response.text());
     const manifest = await (await get(new URL(name, base), { integrity })).json();
     globalThis.pyodide = await start(manifest, base);
     const app = pyodide.pyimport(manifest.module);
     performance.mark("boot-module");
-    await app.start(JSON.stringify(used()));
+    await app.start(JSON.stringify(used()), (await words) ?? "");
     end("ready", "ready");
     keepForLater(base);
   } catch (error) {

@@ -20,6 +20,9 @@ ENGLISH = "en"
 LANGUAGES = {ENGLISH: "English", "zh": "简体中文"}
 """The languages there are, by code, each in its own words."""
 
+TAGS = {ENGLISH: "en", "zh": "zh-Hans"}
+"""The same as a page says it of itself: with the script that is written."""
+
 HOLE = re.compile(r"(\{#?\})")
 """What stands in an English phrase for the text it is filled with, and with a # for a number alone."""
 
@@ -228,6 +231,11 @@ def spaced(text: str) -> str:
 
 _code = ENGLISH
 _book: PhraseBook | None = None
+
+
+def code_of(tag: str) -> str:
+    """The language a page is in, by what it says of itself."""
+    return next(code for code, each in TAGS.items() if each == tag)
 
 
 def use(code: str, phrases: PhraseBook | None = None) -> None:

@@ -12,12 +12,14 @@ from vramplan.calculation import EXPLAINED
 from vramplan.compare import counted_by
 from vramplan.documents import DOCUMENTS, ProblemDocument
 from vramplan.fields import applying
+from vramplan.language import ENGLISH, LANGUAGES, TAGS
 from vramplan.levers import lockable
 from vramplan.settings import Settings
 from vramplan.view import USUAL_PANELS
 from vramplan_site import explain
 from vramplan_site.headers import policy
 from vramplan_site.toolchain import ROOT
+from vramplan_site.translated import translated
 from pyscript import panels
 from pyscript.tree import Child, Element, h, markup
 from pyscript.views.form import form, own_run_panel
@@ -32,15 +34,29 @@ SLOT = re.compile(r"<!--slot ([\w-]+)-->")
 PART = re.compile(r"<!--with ([\w-]+)-->(.*?)<!--end \1-->", re.DOTALL)
 """A part of index.html that is left out where nothing fills the slot of that name."""
 
-SCHEMA_FOLDER = "schema"
+ENGLISH_PAGE, SCHEMA_FOLDER = "index.html", "schema"
 
 
 def write_pages(dist: Path, assets: dict, hub: str) -> None:
-    """Write index.html and the schemas into dist/. `assets` names the files a page needs, as write_assets gives them.
+    """Write the page in every language and the schemas into dist/. `assets` names the files a page needs, as write_assets gives them.
 
     hub: the origin that the page may fetch a model's config.json from; empty for none.
     """
     contents = slots(assets, hub)
+    (dist / ENGLISH_PAGE).write_text(filled(contents), "utf-8")
+    for code in assets["phrases"]:
+        page = filled({**contents, "head": head(assets, hub, code), "languages": languages(code)})
+        (dist / page_name(code)).write_text(translated(page, code), "utf-8")
+    write_schemas(dist / SCHEMA_FOLDER)
+
+
+def page_name(code: str) -> str:
+    """The file of the page in a language."""
+    return ENGLISH_PAGE if code == ENGLISH else f"{code}.html"
+
+
+def filled(contents: dict[str, Child]) -> str:
+    """index.html with its slots filled."""
     template = PART.sub(lambda match: match[2] if match[1] in contents else "", (ROOT / "index.html").read_text("utf-8"))
     unfilled = set(contents)
 
@@ -51,8 +67,7 @@ def write_pages(dist: Path, assets: dict, hub: str) -> None:
     page = SLOT.sub(fill, template)
     if unfilled:
         raise ValueError(f"index.html has no slot for {', '.join(sorted(unfilled))}")
-    (dist / "index.html").write_text(page, "utf-8")
-    write_schemas(dist / SCHEMA_FOLDER)
+    return page
 
 
 def slots(assets: dict, hub: str) -> dict[str, Child]:
@@ -61,6 +76,7 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
     shown, film = panels.results(opening), panels.films(opening)
     return {
         "head": head(assets, hub),
+        "languages": languages(),
         "logo": h("img", src=assets["files"]["icon.svg"], alt="", width=36, height=36),
         "form": form(defaults(), applying(defaults()), hub=hub),
         "headline": panels.headline(opening),
@@ -110,9 +126,18 @@ def evidence() -> dict[str, Child]:
     return {"evidence": import_module("vramplan_site.evidence").section()}
 
 
-def head(assets: dict, hub: str) -> list[Element]:
-    """What the page may load, style, icon, early downloads and the boot script."""
-    files = assets["files"]
+def languages(current: str = ENGLISH) -> list[Element]:
+    """The way to the page in the other languages, each named in its own; `lang` in the address holds it against the browser's choice."""
+    return [
+        h("a", name, href=f"{page_name(code)}?lang={code}", hreflang=TAGS[code], lang=TAGS[code], rel="alternate", data_language=code)
+        for code, name in LANGUAGES.items()
+        if code != current
+    ]
+
+
+def head(assets: dict, hub: str, code: str = ENGLISH) -> list[Element]:
+    """What the page may load, style, icon, early downloads and the boot script, and the phrases of its language."""
+    files, phrases = assets["files"], assets["phrases"].get(code, {})
     return [
         h("meta", http_equiv="Content-Security-Policy", content=policy(hub)),
         h("script", **assets["view"], data_panels=" ".join(USUAL_PANELS)),
@@ -120,7 +145,9 @@ def head(assets: dict, hub: str) -> list[Element]:
         h("link", rel="icon", type="image/svg+xml", href=files["icon.svg"]),
         h("meta", property="og:image", content=files["preview.png"]),
         *(h("link", **link) for link in assets["links"]),
-        h("script", **assets["boot"]),
+        h("link", rel="preload", as_="fetch", crossorigin="anonymous", href=phrases["data-phrases"]) if phrases else None,
+        *(h("link", rel="alternate", hreflang=TAGS[other], href=page_name(other)) for other in LANGUAGES if other != code),
+        h("script", **assets["boot"], **phrases),
     ]
 
 
@@ -133,6 +160,8 @@ def write_schemas(folder: Path) -> None:
 
 
 def _markup(content: Child) -> str:
+    if content is None:
+        return ""
     if isinstance(content, (str, Element)):
         return markup(content)
     return "".join(_markup(part) for part in content)

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from vramplan.importing.hub import ORIGIN
+from vramplan.language import ENGLISH, LANGUAGES, book
 from vramplan_site import deploy, errors, sums, toolchain
 from vramplan_site.licences import write_licences
 from vramplan_site.pages import write_pages
@@ -78,8 +79,9 @@ def _inputs(hub: str) -> str:
 def write_assets(runtime: Runtime) -> dict:
     """Write every file but the pages; return what a page has to name, with URLs relative to dist/.
 
-    files: {name in static/: URL}. links: attributes of each <link> that starts a download early. view: of the <script> that runs first.
-    style: of the <link> to the style. boot: of the <script> that starts Python. What a browser can check before it is used has its hash beside its name.
+    files: {name in static/: URL}. phrases: the <script> attributes of every language's phrase book but English, by its code.
+    links: attributes of each <link> that starts a download early. view: of the <script> that runs first. style: of the <link> to the style.
+    boot: of the <script> that starts Python. What a browser can check before it is used has its hash beside its name.
     """
     files = write_static()
     shutil.copyfile(ROOT / "static" / EMBED, DIST / EMBED)
@@ -93,7 +95,16 @@ def write_assets(runtime: Runtime) -> dict:
         *({**fetched, "href": file["url"]} for file in manifest["ways"][0]["files"]),
     ]
     boot = {"type": "module", **pinned("src", files[BOOT]), "data-manifest": name, "data-manifest-integrity": pinned("href", name)["integrity"]}
-    return {"files": files, "links": links, "view": pinned("src", files["view.js"]), "style": pinned("href", files["style.css"]), "boot": boot}
+    return {
+        "files": files, "links": links, "phrases": {code: phrases(code) for code in LANGUAGES if code != ENGLISH},
+        "view": pinned("src", files["view.js"]), "style": pinned("href", files["style.css"]), "boot": boot,
+    }
+
+
+def phrases(code: str) -> dict[str, str]:
+    """Write the phrase book of a language; return what the boot script of its page has to know."""
+    url = hashed(json.dumps(book(code), ensure_ascii=False).encode(), code, ".json")
+    return {"data-phrases": url, "data-phrases-integrity": pinned("href", url)["integrity"]}
 
 
 def pinned(attribute: str, url: str) -> dict[str, str]:

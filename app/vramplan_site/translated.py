@@ -69,7 +69,7 @@ class _Reader(HTMLParser):
 def _attribute(tag: str, name: str, value: str, others: dict[str, str | None]) -> str:
     """An attribute as the page in another language has it."""
     if tag == "html" and name == "lang":
-        return language.current()
+        return language.TAGS[language.current()]
     described = tag == "meta" and others.get("name") == "description" and name == "content"
     said = others.get("id") in TOLD and name.startswith(TOLD[others["id"]])
     return language.told(value) if described or said else value
