@@ -12,7 +12,7 @@ VOID_TAGS = {"br", "input", "meta", "link", "img"}
 AS_THEY_ARE = {"code", "pre", "textarea", "script", "style", "mi", "mn", "mo"}
 """Elements whose text is the same in every language."""
 
-TOLD = {"alt", "aria_label", "aria_description", "aria_valuetext", "label", "placeholder", "title"}
+TOLD = {"alt", "aria-label", "aria-description", "aria-valuetext", "label", "placeholder", "title"}
 """Attributes that a visitor reads or hears."""
 
 
@@ -34,9 +34,9 @@ def h(tag: str, *children: Child, **attributes: object) -> Element:
     Attribute names lose a trailing underscore, and the others become dashes: class_, data_part, aria_label.
     """
     pairs = tuple(
-        (name.rstrip("_").replace("_", "-"), "" if value is True else told(str(value)) if name in TOLD else str(value))
+        (plain, "" if value is True else told(str(value)) if plain in TOLD else str(value))
         for name, value in attributes.items()
-        if value is not None and value is not False
+        if value is not None and value is not False and (plain := name.rstrip("_").replace("_", "-"))
     )
     inside = tuple(_flat(children))
     return Element(tag, pairs, inside if tag in AS_THEY_ARE else told_around(inside))

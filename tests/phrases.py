@@ -190,6 +190,7 @@ class Reader:
 def is_words(text: str) -> bool:
     """Whether a reader could read it: words with a space between them, or one with a capital."""
     literal = re.sub(r"\((?:s|es)\)", "", text.replace(HOLE, " "))
+    literal = re.sub(r"\b([A-Za-z]{2,})-([a-z]{4,})\b", r"\1 \2", literal)
     words = re.findall(r"(?<![\w./\-=_{<])[A-Za-z][a-z’]+(?![\w/=_({>]|[.\-]\w)", literal)
     if not words or re.fullmatch(r"\w+( \| \w+)+", text):  # a union of types in quotes
         return False

@@ -32,7 +32,7 @@ DATA_SHOWN = {
 """What a visitor reads of the data, by file and key."""
 
 NOT_SHOWN = {
-    "Estimate", "Imported", "English", "None.", "Setting", "Plane", "Reward", "field line", "number wide-only",  # names in code, classes of elements
+    "Estimate", "Imported", "English", "None.", "(max-width: 40rem)", "Setting", "Plane", "Reward", "field line", "number wide-only",  # names in code, classes of elements
     "## Settings that are not as the calculator opens with", "## What fills the memory", "**Peak per GPU**", "[Open this run in VRAM Plan](<{}>)",
     "{} {}: {}. Written by VRAM Plan.", "full_shard auto_wrap offload",  # lines of exported files
     "is unlikely to fit", "{} {} {} at {} × {}", "{} {} {} at {}", "Full fine-tuning", "Inference in {}", "ijlI|!.,:;'’()[] ft",  # a badge, which is a file
@@ -50,7 +50,7 @@ NOT_SHOWN = {
 
 CODE = re.compile("|".join((
     r"[\w.:/+,-]*\{\}[\w.:/+,-]*", r"[a-z]+-\{\}(-\{\})*(-[a-z]+)?",  # identifiers and addresses
-    r"[a-z]+ \d+\.\d+\.\d+, .*",  # places in the source of a package
+    r"[a-z-]+ \d+\.\d+\.\d+, .*",  # places in the source of a package
     r".*(accelerate launch|axolotl train|llamafactory-cli|load_dataset|\bimport\b|Trainer\(|\bpython \{\}|vramplan estimate).*",  # commands and scripts
     r"\(\?:.*", r".*\{width:,\}.*",  # patterns
 )))

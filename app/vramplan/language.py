@@ -89,6 +89,11 @@ class Phrase:
         return re.compile(few, re.DOTALL), re.compile(many, re.DOTALL)
 
     @cached_property
+    def weight(self) -> int:
+        """How much a text has to be like this phrase: its letters outside of holes."""
+        return sum(map(len, self.parts[::2]))
+
+    @cached_property
     def used(self) -> set[int]:
         """The holes that the translation fills; a form of a word that it does not need is left out."""
         return {int(number) - 1 for number in NUMBERED.findall(self.other)}
@@ -152,11 +157,12 @@ class PhraseBook:
         return known
 
     def _read(self, text: str) -> Told:
-        whole = self.whole.get(text)
+        before, inner, behind = MARKS_AROUND.fullmatch(text).groups()
+        whole = self.whole.get(inner)
         if whole is None:
-            whole = self.whole.get(text[:1].swapcase() + text[1:])
+            whole = self.whole.get(inner[:1].swapcase() + inner[1:])
         if whole is not None:
-            return Told(whole, 0)
+            return Told(before + whole + behind, 0)
         left = words_left(text)
         best = Told(text, left)
         if not WORD.search(text):
@@ -172,7 +178,7 @@ class PhraseBook:
         other = text[:1].swapcase() + text[1:]
         there = {*WORD.findall(text), *WORD.findall(other)[:1]}
         near = [each for word in there for each in self._by_word.get(word, ()) if each.words <= there]
-        for phrase in sorted((*near, *self._loose), key=lambda each: -len(each.english)):
+        for phrase in sorted((*near, *self._loose), key=lambda each: -each.weight):
             yield from self._of(phrase, text if text.startswith(phrase.parts[0]) else other)
         yield from self._among_elements(text)
         yield from self._sentences(text)
