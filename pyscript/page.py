@@ -17,7 +17,7 @@ from vramplan.errors import FieldError, NotExpressible, SettingsError
 from vramplan.fields import BY_NAME, applying
 from vramplan.kinds import Targets
 from vramplan.ledger import Estimate
-from vramplan.link import PIN_KEY, fitted, read_query, texts_to_query, to_query
+from vramplan.link import LANGUAGE_KEY, PIN_KEY, fitted, read_query, texts_to_query, to_query
 from vramplan.nvidia_smi import read_used
 from vramplan.pins import pinned
 from vramplan.settings import Settings, carried_over, of_checked

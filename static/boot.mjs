@@ -109,13 +109,24 @@ function keepForLater(base) {
   else setTimeout(keep, IDLE_AFTER);
 }
 
-/** The page in the language that the address asks for, or else, from the page that opens by itself, the first one of the browser's that there is. */
+/** The language that the address asks for, or asked for before in this tab. */
+function askedLanguage() {
+  const asked = new URLSearchParams(location.search).get("lang");
+  try {
+    if (asked) sessionStorage.setItem("lang", asked);
+    return asked ?? sessionStorage.getItem("lang");
+  } catch {
+    return asked; // a frame without storage
+  }
+}
+
+/** The page in another language: that which was asked for, or else, from the page that opens by itself, the browser's first that there is. */
 function inItsLanguage() {
   const others = Object.fromEntries([...document.querySelectorAll("a[data-language]")].map((link) => [link.dataset.language, link]));
-  const asked = new URLSearchParams(location.search).get("lang");
+  const asked = askedLanguage();
   const known = (code) => code === page.lang || code in others;
   const liked = page.lang === FIRST_LANGUAGE ? navigator.languages.map((tag) => tag.split("-")[0]).find(known) : undefined;
-  const place = others[asked ?? liked];
+  const place = others[known(asked) ? asked : liked];
   return place && new URL(place.pathname.split("/").pop() + location.search + location.hash, document.baseURI);
 }
 

@@ -163,7 +163,7 @@ class PhraseBook:
             whole = self.whole.get(inner[:1].swapcase() + inner[1:])
         if whole is not None:
             return Told(before + whole + behind, 0)
-        left = words_left(text)
+        left = len(plain_words(text))
         best = Told(text, left)
         if not WORD.search(text):
             return best
@@ -218,16 +218,16 @@ class PhraseBook:
 
     def _part(self, text: str) -> Told:
         inner = text.strip()
-        return self.told(inner) if inner and self._depth < DEEPEST else Told(inner, words_left(inner))
+        return self.told(inner) if inner and self._depth < DEEPEST else Told(inner, len(plain_words(inner)))
 
     def _filled(self, phrase: Phrase, parts: tuple[str, ...]) -> Told:
         told = [self._part(part) for part in parts]
         return Told(spaced(phrase.filled(each.text for each in told)), sum(each.left for place, each in enumerate(told) if place in phrase.used))
 
 
-def words_left(text: str) -> int:
-    """English words of a text, but for those in quotes: what a visitor typed stays as it is."""
-    return len(PLAIN_WORD.findall(QUOTED.sub("", text)))
+def plain_words(text: str) -> list[str]:
+    """The English words of a text, but for those in quotes: what a visitor typed stays as it is."""
+    return PLAIN_WORD.findall(QUOTED.sub("", text))
 
 
 def spaced(text: str) -> str:

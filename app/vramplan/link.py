@@ -23,6 +23,9 @@ FROM_HERE = "&"
 VIEW_KEYS = ("embed", "panels", "lock", "theme")
 """Keys that say how the page is shown, and nothing of the run; view.py reads them."""
 
+LANGUAGE_KEY = "lang"
+"""The key that names the language of the page and says nothing of the run; static/boot.mjs reads it."""
+
 MAX_PINS = 4
 """Runs that can be pinned."""
 
@@ -170,7 +173,7 @@ def read_query(address: str) -> Link:
     if len(pins) > MAX_PINS:
         notices.append(f"The link pins {count_text(len(pins))} runs; the first {MAX_PINS} are used.")
     for key, value in pairs:
-        if key in (VERSION_KEY, PIN_KEY, *VIEW_KEYS):
+        if key in (VERSION_KEY, PIN_KEY, LANGUAGE_KEY, *VIEW_KEYS):
             continue
         if key not in BY_NAME:
             unknown.setdefault(key)
