@@ -68,7 +68,7 @@ class Controls:
                 self._boxes[field.name].dataset.held = ""
                 hint = document.getElementById(hint_id(field.name))
                 if hint:
-                    hint.textContent = why
+                    hint.textContent = told(why)
                 for control in (*self._inputs[field.name], document.getElementById(control_id(field))):
                     control.disabled = True
 
