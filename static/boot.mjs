@@ -132,7 +132,7 @@ function inItsLanguage() {
 
 async function main() {
   const place = inItsLanguage();
-  if (place) {
+  if (place && navigator.onLine) { // without a network there is the page that is kept
     location.replace(place);
     return;
   }

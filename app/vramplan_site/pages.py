@@ -146,7 +146,6 @@ def head(assets: dict, hub: str, code: str = ENGLISH) -> list[Element]:
         h("meta", property="og:image", content=files["preview.png"]),
         *(h("link", **link) for link in assets["links"]),
         h("link", rel="preload", as_="fetch", crossorigin="anonymous", href=phrases["data-phrases"]) if phrases else None,
-        *(h("link", rel="alternate", hreflang=TAGS[other], href=page_name(other)) for other in LANGUAGES if other != code),
         h("script", **assets["boot"], **phrases),
     ]
 

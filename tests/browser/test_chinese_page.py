@@ -17,6 +17,12 @@ CHINESE, ENGLISH = {"locale": "zh-CN"}, {"locale": "en-US"}
 QUERY = "?v=2&method=lora&gpu=80&sequence_length=4096"
 SAME = {"method": ["lora"], "gpu": ["80"], "sequence_length": ["4096"]}
 
+MOST_LOOKS = 8
+"""Times that all of the page is looked at, at most, until it stays as it is."""
+
+TALL = 8_000
+"""Height of a window that sees much of the page at once."""
+
 NAMES = set(
     "logit logits token eager autocast autograd dropout notebook cookie"  # as Chinese texts write them
     " gate up down in out qkv embed lm head norm cast index scale cross flat max min floor"  # names of maps, operations and functions
@@ -116,7 +122,7 @@ def test_a_run_comes_along_to_the_other_language_and_back(visit):
 @pytest.fixture(scope="module")
 def chinese(browser, site):
     """One tab with the Chinese page, for all that is read of it."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, service_workers="block", **CHINESE)
+    context = browser.new_context(viewport={"width": 1440, "height": TALL}, service_workers="block", **CHINESE)
     calculator = Calculator(context.new_page(), site)
     calculator.root.goto(f"{site}zh.html")
     calculator.wait_ready()
@@ -138,10 +144,13 @@ def test_no_english_is_left_on_the_page_of_a_run(chinese, query):
 def unfold(calculator):
     """Open everything, and see all of it, until nothing changes any more."""
     calculator.root.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
-    before = None
-    while before != (now := calculator.root.evaluate("document.body.innerText.length")):
+    before = ""
+    for _ in range(MOST_LOOKS):
+        now = calculator.root.evaluate("document.body.innerText")
+        if now == before:
+            return
         before = now
-        for place in range(0, calculator.root.evaluate("document.body.scrollHeight"), 800):
+        for place in range(0, calculator.root.evaluate("document.body.scrollHeight"), TALL):
             calculator.root.evaluate(f"scrollTo(0, {place})")
             assert calculator.draws()
 
