@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 import traceback
 
-from js import IntersectionObserver, MessageChannel, clearTimeout, console, document, setTimeout, window
+from js import IntersectionObserver, MessageChannel, clearTimeout, console, document, setTimeout
 from pyodide.ffi import create_proxy
 
 
@@ -121,12 +121,6 @@ class Steps:
         self._first.cancel()
         self._next.cancel()
 
-    def finish(self) -> None:
-        """Run those that are left now."""
-        while self._left:
-            self._left.popleft()()
-        self.cancel()
-
     async def finished(self) -> None:
         """Run those that are left without waiting for their time; the browser has its turn between them."""
         while self._left:
@@ -143,7 +137,7 @@ class Steps:
 
 
 class WhenSeen:
-    """An action on a part of the page that runs once the calls have paused and somebody sees the part, or it is printed.
+    """An action on a part of the page that runs once the calls have paused and somebody sees the part.
 
     While the part is out of sight, typing has nothing to wait for.
     """
@@ -152,7 +146,6 @@ class WhenSeen:
         self._action = action
         self._stale = self._in_sight = False
         self._later = Later(self.at_once, milliseconds)
-        listen(window, "beforeprint", lambda event: self.up_to_date())
         IntersectionObserver.new(create_proxy(guarded(self._on_sight))).observe(document.getElementById(element_id))
 
     def call(self) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from js import IntersectionObserver, document, performance, window
+from js import IntersectionObserver, document, performance
 from pyodide.ffi import create_proxy
 
 from vramplan import mapchart
@@ -48,7 +48,6 @@ class FitMapSide:
             listen(place, name, self._on_point)
         listen(place, "pointerleave", self._on_leave)
         listen(place, "keydown", self._on_key)
-        listen(window, "beforeprint", lambda event: self._make_at_once())
         IntersectionObserver.new(create_proxy(guarded(self._on_sight))).observe(self._part)
 
     def show(self, estimate: Estimate, *, narrow: bool) -> None:
@@ -96,13 +95,6 @@ class FitMapSide:
         except NotExpressible:
             self._making, self._part.hidden = None, True
         return self._making is not None
-
-    def _make_at_once(self) -> None:
-        """Make all that is left to make: on paper nothing comes later."""
-        if self._stale:
-            self._begin()
-        while self._making and self._step():
-            continue
 
     def _steps(self) -> Iterator[None]:
         """The map, worked out and laid out, then its drawing, then its table, each put in at once."""

@@ -6,7 +6,7 @@ import json
 from types import MappingProxyType
 
 import host
-from js import URL, Blob, document, setTimeout
+from js import URL, Blob, document, setTimeout, window
 from pyodide.ffi import JsException, create_once_callable, to_js
 
 from vramplan import badge, language, report, share
@@ -75,6 +75,7 @@ class Page:
         self._committed = ""
         self._pointing = False
         self._values: Mapping[str, object] = {}
+        self._printed = Region("printed")
         self._ranges_later = Later(lambda: self._controls.show_ranges(self._values), FRAME)
         self._clear_toasts = Later(self._clear, TOAST_FOR)
         self._framed = Framed(self._address.view, self._address, self._controls, self._use)
@@ -104,6 +105,7 @@ class Page:
         listen(form, "change", lambda event: self._commit())
         listen(form, "submit", lambda event: event.preventDefault())
         listen(document, "click", self._on_click)
+        listen(window, "beforeprint", lambda event: self._print())
         self._address.on_travel(self._on_travel)
         for button in document.querySelectorAll("button[data-action]"):
             button.disabled = False
@@ -178,6 +180,16 @@ class Page:
             self._own_run.show(self._estimate)
             self._placement.renew()
             self._lengths.renew()
+
+    def _print(self) -> None:
+        """Make the sheet that is printed instead of the page: of the run as it is, or of what stands in the way of one."""
+        link = self._address.full(self._query)
+        if self._estimate:
+            self._printed.renew(panels.printed(self._estimate, link))
+        elif self._settings:
+            self._printed.renew(panels.printed_reason(self._settings, link, counted_or_why(self._settings).message))
+        else:
+            self._printed.renew(problems_view.problems(check(self._texts, defaults()).errors))
 
     def _count(self, settings: Settings, names: set[str]) -> None:
         """Show the estimate of a valid run, or the sentence that says why the accounting has none."""

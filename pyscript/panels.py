@@ -32,6 +32,7 @@ from pyscript.views import hardware as hardware_view
 from pyscript.views import headline as headline_view
 from pyscript.views import make_fit as make_fit_view
 from pyscript.views import moments as moments_view
+from pyscript.views import printed as printed_view
 from pyscript.views import problems as problems_view
 from pyscript.views import studio as studio_view
 from pyscript.views import questions as questions_view
@@ -342,6 +343,20 @@ def curve_table(shown: Results) -> Element:
     longest = shown.found.longest_sequence.value
     points = curve(shown.estimate.settings, also=[longest] if longest else []).points
     return curve_view.curve_table(report.curve_rows(shown.estimate, points, longest_fitting=longest))
+
+
+def printed(estimate: Estimate, link: str = "") -> Element:
+    """The run on one sheet."""
+    found = fit(estimate.settings)
+    made = printed_view.results(
+        headline(estimate), accountings(estimate.settings, estimate), components(estimate), moments(estimate),
+        (*report.maxima(estimate, found), report.smallest_gpu(estimate, found)), report.alternatives(estimate, found))
+    return printed_view.sheet(report.run_text(estimate.settings), report.settings_rows(estimate.settings), link, made)
+
+
+def printed_reason(settings: Settings, link: str, reason: str) -> Element:
+    """The settings on one sheet, with the sentence that says why there is no number."""
+    return printed_view.sheet(report.run_text(settings), report.settings_rows(settings), link, h("p", reason))
 
 
 SELDOM = {"hardware": hardware, "spans": spans, "served": served, "batches": batches, "questions": questions}

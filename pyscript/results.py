@@ -59,7 +59,6 @@ class ResultsSide:
         self._answered = False
         self._phone = window.matchMedia(PHONE)
         self._soon, self._later = Steps(FRAME), Steps(PAUSE)
-        listen(window, "beforeprint", lambda event: self._paint_all())
         self._speak_later = Later(self._speak, SPEAK_AFTER)
         listen(self._phone, "change", lambda event: self._begin() if self._estimate else None)
 
@@ -113,10 +112,6 @@ class ResultsSide:
         """Paint everything around the answer that is still to come, without waiting for a pause."""
         await self._soon.finished()
         await self._later.finished()
-
-    def _paint_all(self) -> None:
-        self._soon.finish()
-        self._later.finish()
 
     def _begin(self) -> None:
         """Paint everything around the answer: what is in sight as soon as the answer is on the screen, the rest part by part once the

@@ -54,3 +54,17 @@ def test_the_amounts_of_the_sentence_add_up_to_the_budget():
     run = estimate(Settings(gpu="rtx-4090"))
     assert run.peak_bytes + run.headroom_bytes + run.context_bytes == run.budget_bytes
     assert report.line_text(run) and not report.line_text(estimate(Settings(accounting="planning")))
+
+
+def test_the_settings_of_a_run_are_read_in_the_order_of_the_form_without_what_does_not_apply():
+    rows = report.settings_rows(parse({"method": "full", "sequence_length": "4096"}))
+    labels = [label for label, _ in rows]
+    assert rows[0] == ("Model", "Llama 3.1 8B") and ("Sequence length", "4,096") in rows
+    assert labels.index("Training method") < labels.index("GPU") < labels.index("Sequence length") < labels.index("Optimizer")
+    assert not {"Adapter rank", "Hidden size", "Budget per GPU"} & {*labels}
+
+
+def test_of_a_decoder_of_one_s_own_only_unusual_traits_are_read():
+    labels = dict(report.settings_rows(parse({"model": "custom", "sliding_window": "512"})))
+    assert labels["Hidden size"] == "4,096" and labels["Sliding window"] == "512"
+    assert "Query/key norms" not in labels

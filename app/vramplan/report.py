@@ -4,17 +4,18 @@ from dataclasses import dataclass
 
 from vramplan import mapchart, words
 from vramplan.accountings import estimate as estimate_of
-from vramplan.catalogue import cards, gpu_classes
+from vramplan.catalogue import TRAITS, cards, defaults, gpu_classes
 from vramplan.checks import Value
 from vramplan.compare import compare, compared
 from vramplan.curve import Point
-from vramplan.fields import BY_NAME, MAX_SHARDED_OVER
+from vramplan.fields import BY_NAME, FIELDS, MAX_SHARDED_OVER, SECTIONS, applying
 from vramplan.fit import Alternative, Fit, Limit
 from vramplan.fitmap import Cell, FitMap
 from vramplan.gpus import GpuCurve, divided
+from vramplan.kinds import Measured
 from vramplan.ledger import LIKELY, UNLIKELY, Estimate
 from vramplan.link import to_query
-from vramplan.settings import Settings
+from vramplan.settings import Settings, format_settings
 from vramplan.units import count_text, counted, gib_text, plain_decimal, short_count_text
 
 
@@ -241,6 +242,16 @@ def run_text(settings: Settings) -> str:
         f"{settings.model_label} · {objective}{words.value_text('method', settings.method)}{adapter} · "
         f"{counted(settings.sequence_length, 'token')} × {batch}"
     )
+
+
+def settings_rows(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Every setting that applies to the run, in the order of the form: what it is called, and its value. Traits that a decoder of
+    one's own has as usual are left out."""
+    values, texts, usual = {name: getattr(settings, name) for name in BY_NAME}, format_settings(settings), defaults()
+    left_out = {name for name in BY_NAME if isinstance(BY_NAME[name].kind, Measured) or name in TRAITS and texts.get(name) == usual[name]}
+    shown = applying(values) - left_out
+    ordered = sorted((field for field in FIELDS if field.name in shown), key=lambda field: [*SECTIONS].index(field.section))
+    return tuple((field.label, words.value_text(field.name, values[field.name])) for field in ordered)
 
 
 def facts(estimate: Estimate) -> tuple[Fact, ...]:

@@ -80,6 +80,7 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "logo": h("img", src=assets["files"]["icon.svg"], alt="", width=36, height=36),
         "form": form(defaults(), applying(defaults()), hub=hub),
         "headline": panels.headline(opening),
+        "printed": panels.printed(opening),
         "accountings": panels.accountings(opening.settings, opening),
         "about": panels.about(opening),
         "components": panels.components(opening),
