@@ -46,7 +46,7 @@ def worst(count):
     return list(chosen.values())[:count]
 
 
-def is_sound(made, outcome, page):
+def is_sound(made, outcome):
     """Nothing ran, and the address holds what is shown, in few characters."""
     assert not outcome["trouble"] and outcome["strange"] == 0, made.query
     assert outcome["spent"] < PATIENCE, made.query
@@ -63,7 +63,7 @@ def test_travelling_to_hostile_links_breaks_nothing(calculator, first):
     calculator.travel("?v=2&rank=24&method=lora")
     outcomes = calculator.root.evaluate(TRAVEL, [each.query for each in links])
     for made, outcome in zip(links, outcomes, strict=True):
-        is_sound(made, outcome, calculator)
+        is_sound(made, outcome)
     calculator.travel("?v=2&rank=24&method=lora&sequence_length=1024")
     calculator.expect_headline(runs.of(rank="24", method="lora", sequence_length="1024"))
     calculator.page.go_back(wait_until="commit")
@@ -128,9 +128,9 @@ def test_a_browser_that_takes_no_change_of_the_address_is_asked_again(visit):
     for refusal in ("() => {}", "() => { throw new DOMException('too often', 'SecurityError'); }"):
         visitor = visit()
         page = visitor.open("?v=2&rank=24")
-        page.root.evaluate(f"const push = history.pushState; history.pushState = {refusal}; history.replaceState = {refusal};")
+        page.root.evaluate(f"() => {{ history.pushState = history.replaceState = {refusal}; }}")
         page.set_number("rank", "32")
         page.expect_headline(runs.of(rank="32"))
         assert page.query == "?v=2&rank=24"
-        page.root.evaluate("delete history.pushState; delete history.replaceState")
+        page.root.evaluate("() => { delete history.pushState; delete history.replaceState; }")
         expect(page.page).to_have_url(f"{visitor.site}?v=2&rank=32")
