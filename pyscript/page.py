@@ -36,7 +36,7 @@ from pyscript.placement import PlacementSide
 from pyscript.results import ResultsSide
 from pyscript.share import Share
 from pyscript.views import problems as problems_view
-from pyscript.views.form import fold_of, is_shown
+from pyscript.views.form import fold_of, is_measured, is_shown
 
 KEEP_FILE_FOR = 60_000
 """Milliseconds after which the memory of a saved file is given back; some browsers read it after the click."""
@@ -289,8 +289,9 @@ class Page:
         elif action == "share":
             self._clear()
             address = self._address.full(self._query)
-            fields = [name for name in applying(self._values) if fold_of(BY_NAME[name]) == ""]
-            self._share.open(self._settings, self._estimate, address, [name for name in BY_NAME if name in fields], left_out=report.labels_text(self._left_out))
+            applies = applying(self._values)
+            fields = [name for name, field in BY_NAME.items() if name in applies and is_shown(field) and not (fold_of(field) or is_measured(field))]
+            self._share.open(self._settings, self._estimate, address, fields, left_out=report.labels_text(self._left_out))
         elif action == "close-share":
             self._share.close()
         elif action == "save-json":

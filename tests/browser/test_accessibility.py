@@ -7,6 +7,7 @@ import pytest
 
 from configurations import OPENING
 from vramplan import accounts, report
+from vramplan.view import PANELS
 from vramplan_site.toolchain import axe_path
 import files
 import runs
@@ -173,6 +174,12 @@ def findings(page, sizes=(WIDE, TABLET, PHONE), context=BUT_EVIDENCE):
 def test_axe_finds_nothing_and_nothing_scrolls_sideways(calculator, state):
     state(calculator)
     assert findings(calculator, context=WHOLE if state is opening else BUT_EVIDENCE) == {}
+
+
+@pytest.mark.parametrize("query", ("embed=1", f"embed=1&panels={','.join(PANELS)}&lock=model,method,rank", "embed=1&rank=none&panels=settings,curve,graph&theme=dark"))
+def test_axe_finds_nothing_in_what_a_frame_shows(visit, query):
+    page = visit().open(f"?v=2&{query}")
+    assert findings(page, context=WHOLE) == {}
 
 
 def test_axe_finds_nothing_while_loading_and_after_a_failure(visit):
