@@ -14,6 +14,9 @@ from pyscript.exports import Exports
 from pyscript.views import exports as exports_view
 from pyscript.views import share as view
 
+NOTHING = "about:blank"
+"""What a frame shows that shows nothing."""
+
 PREVIEW_AFTER = 400
 """Milliseconds without another choice before the frame is shown anew."""
 
@@ -69,9 +72,13 @@ class Share:
             self._later.call()
 
     def _paint_frame(self) -> None:
-        """Show the markup, and the frame while somebody sees it."""
-        live = self.is_open and bool(self._part.open)
-        self._frame.paint(view.frame(self._shown, self._address, self._script, self._fields, sized=self._sized, live=live))
+        """Show the markup, and the frame while somebody sees it. The frame makes no steps of the history."""
+        self._frame.paint(view.frame(self._shown, self._address, self._script, self._fields, sized=self._sized))
+        preview = document.getElementById(view.PREVIEW)
+        wanted = view.frame_address(self._shown, self._address) if self.is_open and self._part.open else NOTHING
+        if (preview.dataset.shown if hasattr(preview.dataset, "shown") else NOTHING) != wanted:
+            preview.dataset.shown = wanted
+            preview.contentWindow.location.replace(wanted)
 
 
 def _ticked(name: str) -> tuple[str, ...]:

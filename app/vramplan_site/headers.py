@@ -19,7 +19,7 @@ def policy(hub: str) -> str:
     """The Content-Security-Policy: nothing from anywhere but the site itself, and requests to the Hub where the build has one.
 
     hub: an origin, or nothing. WebAssembly is compiled, text is never run as a script, and no markup is made of text. Pictures may be
-    data: the saved drawing is made from one. frame-ancestors is not in it: any page may show this one, and a tag could not forbid it.
+    data: the saved drawing is made from one. Frames are of the page itself: the Share dialog shows what it offers. frame-ancestors is not in it: any page may show this one, and a tag could not forbid it.
     """
     connect = f"'self' {hub}".strip()
     return "; ".join((
@@ -29,6 +29,7 @@ def policy(hub: str) -> str:
         "img-src 'self' data:",
         "font-src 'self'",
         f"connect-src {connect}",
+        "frame-src 'self'",
         "worker-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",

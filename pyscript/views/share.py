@@ -14,7 +14,7 @@ from pyscript.tree import Element, h, markup
 FRAME_HEIGHT = 520
 """Height of the frame that is offered, in CSS pixels: headline and components without scrolling where a column has room for them."""
 
-FRAME, BADGE, PANEL, LOCK, THEME, SIZED = "share-frame", "share-badge", "share-panel", "share-lock", "share-theme", "share-sized"
+FRAME, PREVIEW, BADGE, PANEL, LOCK, THEME, SIZED = "share-frame", "share-preview", "share-badge", "share-panel", "share-lock", "share-theme", "share-sized"
 """Ids of the parts about a frame and a badge, and names of the controls that say what the frame shows."""
 
 
@@ -47,14 +47,13 @@ def more(settings: Settings | None, *, counted: bool) -> Element:
     )
 
 
-def frame(shown: View, address: str, script: str, fields: Iterable[str], *, sized: bool, live: bool) -> Element:
-    """What a frame shows, the frame itself, and the markup for it.
+def frame(shown: View, address: str, script: str, fields: Iterable[str], *, sized: bool) -> Element:
+    """What a frame shows, the markup for it, and a place for the frame itself.
 
     address: of the whole page with the run. script: address of the script that sizes frames. fields: settings that can be locked. sized: whether the
-    script is part of the markup. live: whether the frame is shown.
+    script is part of the markup.
     """
-    inner = f"{address}&{view_query(shown)}"
-    text = snippet(inner, script if sized else "")
+    text = snippet(frame_address(shown, address), script if sized else "")
     locks = {EVERYTHING: "Every setting", **{name: BY_NAME[name].label for name in fields}}
     return h(
         "div",
@@ -72,8 +71,13 @@ def frame(shown: View, address: str, script: str, fields: Iterable[str], *, size
         ),
         _text("share-snippet", "Frame for another page", text, rows=4),
         h("p", "This is the frame:", class_="note"),
-        h("iframe", src=inner if live else "about:blank", title="Preview of the frame", class_="preview", height=FRAME_HEIGHT),
+        h("iframe", id=PREVIEW, title="Preview of the frame", class_="preview", height=FRAME_HEIGHT),
     )
+
+
+def frame_address(shown: View, address: str) -> str:
+    """The address of a frame."""
+    return f"{address}&{view_query(shown)}"
 
 
 def snippet(address: str, script: str) -> str:

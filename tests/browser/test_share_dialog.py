@@ -56,6 +56,7 @@ def preview(calculator):
 def test_the_frame_is_shown_as_it_will_be_and_follows_what_is_chosen(fresh):
     fresh.set(method="lora", gpu="48")
     run = runs.of(method="lora", gpu="48")
+    steps = fresh.root.evaluate("history.length")
     fresh.share()
     unfold(fresh, "In a page of documentation")
     framed = preview(fresh)
@@ -74,12 +75,13 @@ def test_the_frame_is_shown_as_it_will_be_and_follows_what_is_chosen(fresh):
     expect(field).to_have_value(re.compile("theme=dark"))
     address = snippet(fresh)["iframe"]["src"]
     assert read_view(address) == wanted and runs.of_query(address.partition("?")[2]) == run
-    expect(fresh.dialog.get_by_title("Preview of the frame")).to_have_attribute("src", address)
+    expect(fresh.dialog.get_by_title("Preview of the frame")).to_have_attribute("data-shown", address)
     framed = preview(fresh)
     framed.expect_headline_alone(run)
     expect(framed.region("Memory against sequence length")).to_be_visible()
     expect(framed.region("What fills the memory")).not_to_be_visible()
     expect(framed.root.get_by_text("Training method: fixed here.")).to_be_visible()
+    assert fresh.root.evaluate("history.length") == steps
 
 
 def test_the_markup_has_the_script_only_where_it_is_wanted(fresh):
