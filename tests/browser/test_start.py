@@ -142,6 +142,13 @@ def test_two_restored_pages_draw_different_chances(visit):
     assert drawn[0] != drawn[1]
 
 
+def test_a_mistake_within_the_library_is_told_in_full(visit):
+    """What is shipped without line numbers still names files and functions."""
+    page = visit().open(QUERY)
+    told = page.page.evaluate("""() => { try { pyodide.runPython("import json; json.loads('{')"); } catch (error) { return error.message; } }""")
+    assert re.search(r'File "json/decoder.py", line \d+, in raw_decode', told) and "JSONDecodeError: Expecting property name" in told
+
+
 def test_loading_names_bytes_and_steps(visit):
     visitor = visit()
     held = []
