@@ -22,7 +22,7 @@ class Region:
         """Show this tree. The first time it replaces what the build wrote; after that only differences are touched."""
         if self._shown is None:
             self._root.replaceChildren(_make(tree, self._root))
-        else:
+        elif self._shown != tree:
             _patch(self._root.firstChild, self._shown, tree)
         self._shown = tree
         self._root.hidden = False
@@ -53,8 +53,7 @@ def _make(node: Element | str, parent):
 
 
 def _patch(shown, old: Element | str, new: Element | str) -> None:
-    if old == new:
-        return
+    """Make what shows `old` show `new`, which is another tree."""
     if isinstance(old, str) and isinstance(new, str):
         shown.data = new
         return

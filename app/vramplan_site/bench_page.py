@@ -9,6 +9,7 @@ import json
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -128,6 +129,15 @@ class BenchHandler(SiteHandler):
         self.wfile.write(content)
 
 
+class BenchServer(ThreadingHTTPServer):
+    """A server that says nothing of browsers that are closed while they still ask for something."""
+
+    def handle_error(self, request, client_address):
+        """Only what is no broken connection is told."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def bench_site() -> Iterator[tuple[str, Queue]]:
     """Serve both pages; gives the address and what they tell."""
@@ -146,7 +156,7 @@ def bench_site() -> Iterator[tuple[str, Queue]]:
         text = page.read_text("utf-8").replace("</body>", '<script type="module" src="watch.js"></script></body>')
         page.unlink()
         page.write_text(text, "utf-8")
-        server = ThreadingHTTPServer((HOST, 0), functools.partial(BenchHandler, directory=str(folder), told=told))
+        server = BenchServer((HOST, 0), functools.partial(BenchHandler, directory=str(folder), told=told))
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
