@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from pathlib import Path
 import sys
 
 from vramplan.importing.hub import ORIGIN, is_origin
@@ -54,11 +55,12 @@ IN_PARALLEL = ("-n", "2", "--dist", "worksteal")
 
 
 def run_tests(arguments: list[str]) -> int:
-    """Run pytest, with a Chromium for the browser tests, and return its exit code."""
+    """Run pytest, with a Chromium and a Firefox for the browser tests, and return its exit code."""
     toolchain.axe_path()
-    environment = dict(os.environ)
-    if chromium := toolchain.chromium():
-        environment["VRAMPLAN_CHROMIUM"] = chromium
+    node, _ = toolchain.node_tools()
+    found = {"VRAMPLAN_CHROMIUM": toolchain.chromium(), "VRAMPLAN_FIREFOX": toolchain.firefox()}
+    path = os.pathsep.join([str(Path(node).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, **{name: browser for name, browser in found.items() if browser}}
     return toolchain.hand_over([sys.executable, "-m", "pytest", *IN_PARALLEL, *arguments], cwd=toolchain.ROOT, env=environment)
 
 

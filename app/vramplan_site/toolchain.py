@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -194,21 +195,33 @@ def wasm_wheels() -> Path:
 
 def chromium() -> str | None:
     """A Chromium for the browser tests: the path of the machine's own, or None for the one Playwright keeps."""
-    given = os.environ.get("VRAMPLAN_CHROMIUM") or system_chromium()
+    return browser("chromium", "chromium-headless-shell", system_chromium)
+
+
+def firefox() -> str | None:
+    """A Firefox for the browser tests: the path of the machine's own, or None for the one Playwright keeps."""
+    npm_package("ws")
+    return browser("firefox", "firefox-esr", system_firefox)
+
+
+def browser(name: str, package: str, of_system: Callable[[], str | None]) -> str | None:
+    """The browser that is named, else the system's, else Debian's, else the one that Playwright fetches and keeps (None)."""
+    variable = f"VRAMPLAN_{name.upper()}"
+    given = os.environ.get(variable) or of_system()
     if given:
         return given
     debian = Path("/etc/debian_version").exists() and shutil.which("apt-get")
     if debian and os.geteuid() == 0:
-        say("Installing Debian's chromium-headless-shell …")
-        fix = "apt-get could not install chromium-headless-shell; check the network connection and run this again."
+        say(f"Installing Debian's {package} …")
+        fix = f"apt-get could not install {package}; check the network connection and run this again."
         quiet = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
         run(["apt-get", "update"], fix=fix, env=quiet)
-        run(["apt-get", "install", "-y", "--no-install-recommends", "chromium-headless-shell"], fix=fix, env=quiet)
-        if found := system_chromium():
+        run(["apt-get", "install", "-y", "--no-install-recommends", package], fix=fix, env=quiet)
+        if found := of_system():
             return found
     run(
-        [sys.executable, "-m", "playwright", "install", "chromium"],
-        fix="Playwright could not fetch its Chromium; install Chromium or Chrome, or set VRAMPLAN_CHROMIUM to one.",
+        [sys.executable, "-m", "playwright", "install", name],
+        fix=f"Playwright could not fetch its {name.capitalize()}; install {name.capitalize()}, or set {variable} to one.",
     )
     return None
 
@@ -217,6 +230,11 @@ def system_chromium() -> str | None:
     """The first Chromium or Chrome on the search path; the one made for running without a window before the others."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     return next(filter(None, map(shutil.which, names)), None)
+
+
+def system_firefox() -> str | None:
+    """The first Firefox on the search path; the one that Debian keeps for a year before the others."""
+    return next(filter(None, map(shutil.which, ("firefox-esr", "firefox"))), None)
 
 
 def clean() -> int:

@@ -17,6 +17,7 @@ from playwright.sync_api import expect
 import pytest
 
 from pages import Calculator
+from vramplan_site.toolchain import system_firefox
 
 DIST = Path(__file__).resolve().parents[2] / "dist"
 HOST = "127.0.0.1"
@@ -69,6 +70,20 @@ def browser_type_launch_args(browser_type_launch_args):
         "args": [*quiet, "--no-sandbox"] if root else quiet,
         **({"executable_path": given} if given else {}),
     }
+
+
+@pytest.fixture(scope="session")
+def firefox(playwright):
+    """Firefox, kept from calling out: the machine's, which Playwright speaks to through firefox.mjs, else Playwright's own."""
+    quiet = {
+        "network.proxy.type": 1, "network.proxy.http": HOST, "network.proxy.ssl": HOST, "network.proxy.http_port": 9, "network.proxy.ssl_port": 9,
+        "javascript.options.wasm_optimizingjit": False,  # Python is compiled once, which is most of a start, not twice
+    }
+    given = os.environ.get("VRAMPLAN_FIREFOX") or system_firefox()
+    of_machine = {"channel": "moz-firefox", "executable_path": Path(__file__).with_name("firefox.mjs"), "env": {**os.environ, "VRAMPLAN_FIREFOX": given}}
+    browser = playwright.firefox.launch(firefox_user_prefs=quiet, **(of_machine if given else {}))
+    yield browser
+    browser.close()
 
 
 class Watch:
@@ -131,9 +146,8 @@ class Visit:
         return calculator
 
 
-@pytest.fixture
-def visit(browser, site):
-    """Makes visitors: visit(**options of the browser context). Each is checked and closed after the test."""
+def visiting(browser, site):
+    """Makes visitors of a browser, on options of their context. All are closed, then checked."""
     visits = []
 
     def start(site=site, **options):
@@ -147,13 +161,24 @@ def visit(browser, site):
         each.watch.check()
 
 
-@pytest.fixture(scope="module")
-def shared_visit(browser, site):
-    """One visitor for all tests of a file that need no fresh page."""
-    visitor = Visit(browser, site, permissions=["clipboard-read", "clipboard-write"])
+def sharing(browser, site, **options):
+    """One visitor for many tests, with the page open."""
+    visitor = Visit(browser, site, **options)
     visitor.calculator = visitor.open()
     yield visitor
     visitor.context.close()
+
+
+@pytest.fixture
+def visit(browser, site):
+    """Makes visitors: visit(**options of the browser context). Each is checked and closed after the test."""
+    yield from visiting(browser, site)
+
+
+@pytest.fixture(scope="module")
+def shared_visit(browser, site):
+    """One visitor for all tests of a file that need no fresh page."""
+    yield from sharing(browser, site, permissions=["clipboard-read", "clipboard-write"])
 
 
 @pytest.fixture
