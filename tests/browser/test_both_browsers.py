@@ -6,7 +6,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 import pytest
 
-from conftest import DIST, serving, sharing, visiting
+from conftest import sharing, visiting
 from configurations import random_configurations
 from vramplan import report, words
 from vramplan.chart import layout
@@ -15,7 +15,6 @@ import answers
 import files
 import runs
 from test_fit_map import bring_to_sight, shown
-from test_offline import kept
 from test_pins import expect_pinned, pin
 from test_same_bytes import IN_PAGE
 
@@ -168,18 +167,3 @@ def test_a_link_opens_its_run_and_a_reload_keeps_it(visit):
     page.wait_ready()
     page.expect_headline(runs.of(**LINK | {"rank": "64"}))
     page.expect_setting("rank", "64")
-
-
-def test_the_second_visit_needs_no_network_and_saves_a_document(visit, tmp_path):
-    with serving(DIST) as address:
-        visitor = visit(site=address, service_workers="allow")
-        kept(visitor.open())
-    page = visitor.blank()
-    visitor.watch.allow_error("ERR_CONNECTION_REFUSED")
-    page.open(QUERY)
-    page.expect_headline(runs.of(**LINK))
-    page.share()
-    with page.page.expect_download() as saving:
-        page.dialog.get_by_role("button", name="Save as JSON").click()
-    saving.value.save_as(tmp_path / "estimate.json")
-    assert json.loads((tmp_path / "estimate.json").read_text("utf-8"))["peak_bytes"] == runs.of(**LINK).peak_bytes
