@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from vramplan.language import told, told_around
+from vramplan.language import ENGLISH, current, told, told_around
 
 VOID_TAGS = {"br", "input", "meta", "link", "img"}
 """Elements of HTML that have no end tag."""
@@ -34,12 +34,18 @@ def h(tag: str, *children: Child, **attributes: object) -> Element:
     Attribute names lose a trailing underscore, and the others become dashes: class_, data_part, aria_label.
     """
     pairs = tuple(
-        (plain, "" if value is True else told(str(value)) if plain in TOLD else str(value))
+        (name.rstrip("_").replace("_", "-"), "" if value is True else str(value))
         for name, value in attributes.items()
-        if value is not None and value is not False and (plain := name.rstrip("_").replace("_", "-"))
+        if value is not None and value is not False
     )
-    inside = tuple(_flat(children))
-    return Element(tag, pairs, inside if tag in AS_THEY_ARE else told_around(inside))
+    element = Element(tag, pairs, tuple(_flat(children)))
+    return _told(element) if current() != ENGLISH else element
+
+
+def _told(element: Element) -> Element:
+    """An element in the language in use."""
+    pairs = tuple((name, told(value) if name in TOLD else value) for name, value in element.attributes)
+    return Element(element.tag, pairs, element.children if element.tag in AS_THEY_ARE else told_around(element.children))
 
 
 def svg(tag: str, *children: Child, **attributes: object) -> Element:
