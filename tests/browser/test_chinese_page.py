@@ -24,7 +24,7 @@ TALL = 8_000
 """Height of a window that sees much of the page at once."""
 
 NAMES = set(
-    "logit logits token eager autocast autograd dropout notebook cookie"  # as Chinese texts write them
+    "logit logits token eager autocast autograd dropout notebook cookie epoch"  # as Chinese texts write them
     " gate up down in out qkv embed lm head norm cast index scale cross flat max min floor"  # names of maps, operations and functions
     " silu gelu foreach sgd flash sdpa flex attention none true delta"
     " transformers torchtune bitsandbytes torch peft accelerate unsloth trl"  # packages
