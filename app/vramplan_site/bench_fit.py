@@ -26,7 +26,7 @@ vramplan.accountings.step.surfaces.forget()"""
 
 
 def times(address: str, rounds: int) -> dict[str, tuple[list[float], list[float]]]:
-    """Milliseconds in the page until the answer is shown, and in native Python until it is known, for every run and round."""
+    """Milliseconds in the page until the answer is shown, and in native Python until it is told, for every run and round."""
     from playwright.sync_api import sync_playwright
 
     found = {name: ([], []) for name in RUNS}
@@ -60,15 +60,15 @@ def _in_the_page(browser, address: str, changes: dict[str, object]) -> float:
 
 
 def _native(changes: dict[str, object]) -> float:
-    """Milliseconds of the same search here."""
+    """Milliseconds of the same search here, and of telling what it found."""
     from vramplan import Settings, make_fit
     from vramplan.accountings.step import moments, surfaces
     from vramplan.growth import growth
+    from vramplan.make_fit_report import told
 
     moments.forget()
     surfaces.forget()
     settings, begun = Settings(**changes), time.perf_counter()
     made = make_fit(settings)
-    if made.run.fits:
-        growth(settings)
+    told(made, made.offers, growth(settings) if made.run.fits else ())
     return (time.perf_counter() - begun) * 1000
