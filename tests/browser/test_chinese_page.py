@@ -159,7 +159,7 @@ def test_no_english_is_left_in_what_is_brought_and_answered(chinese):
     chinese.travel("?v=2")
     unfold(chinese)
     for part, action, text in [
-        ("您自己的运行", "读取测量结果", OOM), ("您自己的运行", "读取测量结果", "hello"), ("token 长度", "读取长度", "100\n512\n2000\n9000\n"), ("token 长度", "读取长度", "id,length\n1,100"),
+        ("您自己的运行", "读取测量结果", OOM), ("您自己的运行", "读取测量结果", "hello"), ("token 长度", "读取长度", "100\n512\n2000\n9000\n"), ("token 长度", "读取长度", "编号,长度\n1,100"),
     ]:
         place = chinese.region(part)
         place.get_by_role("textbox").first.fill(text)
