@@ -4,7 +4,7 @@
 //   told        answers that the restored Python must give, by question
 //   sources     the third file is a zip of sources that is unpacked where Python looks for packages
 //   rest        parts of Python's zip that are still missing, [{ url, integrity, at }]
-//   patience    milliseconds without any progress after which it is given up
+//   patience    milliseconds in which nothing has come of its files after which it is given up; once all is there, a slow machine has its time
 
 import { DownloadError, download, get } from "./downloads.mjs";
 import { restore } from "./snapshot.mjs";
@@ -22,18 +22,19 @@ async function answering(responses, action) {
   }
 }
 
-/** Until `give` is called, or nothing has been reported for so long, if there is a limit; `progress` starts that wait again. */
-function waiting(patience) {
+/** Until `give` is called, or nothing of so many bytes has come for so long, if there is a limit; `came` starts that wait again. */
+function waiting(patience, bytes) {
   let timer, give;
   const up = new Promise((resolve, reject) => { give = reject; });
   up.catch(() => {});
   const stop = () => clearTimeout(timer);
-  const progress = () => {
+  const came = (size) => {
     stop();
-    if (patience) timer = setTimeout(() => give(new Error(`nothing has come for ${patience / 1000} s`)), patience);
+    bytes -= size;
+    if (patience && bytes > 0) timer = setTimeout(() => give(new Error(`nothing has come for ${patience / 1000} s`)), patience);
   };
-  progress();
-  return { up, give, progress, stop };
+  came(0);
+  return { up, give, came, stop };
 }
 
 /** The snapshot is used: Pyodide's options for that. */
@@ -72,10 +73,10 @@ async function load(way, { manifest, base, signal, report, reached, failed }) {
 /** Start Python in this way, or fail and stop its downloads. report(bytes) and reached(step) tell how far it is. */
 export async function startPython(way, { manifest, base, report, reached }) {
   const controller = new AbortController();
-  const wait = waiting(way.patience);
-  const told = (action) => (value) => { wait.progress(); action(value); };
+  const wait = waiting(way.patience, way.files.reduce((sum, file) => sum + file.bytes, 0));
+  const came = (size) => { wait.came(size); report(size); };
   try {
-    const loading = load(way, { manifest, base, signal: controller.signal, report: told(report), reached: told(reached), failed: wait.give });
+    const loading = load(way, { manifest, base, signal: controller.signal, report: came, reached, failed: wait.give });
     loading.catch(() => {});
     return await Promise.race([loading, wait.up]);
   } catch (error) {

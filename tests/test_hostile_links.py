@@ -13,7 +13,7 @@ from vramplan.checks import check
 from vramplan.errors import NotExpressible, SettingsError
 from vramplan.fields import BY_NAME
 from vramplan.importing.imported import import_text
-from vramplan.link import MAX_NOTICES, MAX_QUERY, PIN_KEY, VERSION_KEY, VIEW_KEYS, fitted, read_query, to_query
+from vramplan.link import LANGUAGE_KEY, MAX_NOTICES, MAX_QUERY, PIN_KEY, VERSION_KEY, VIEW_KEYS, fitted, read_query, to_query
 from vramplan.pins import pinned
 from vramplan.settings import of_checked, parse
 from vramplan.view import PANELS, read_view, view_query
@@ -89,7 +89,7 @@ def test_the_links_are_as_hostile_as_they_should_be():
     queries = [hostile(seed).query for seed in range(LINKS)]
     assert len(set(queries)) > 0.95 * LINKS and [hostile(seed).query for seed in range(50)] == queries[:50]
     whole = "\n".join(queries)
-    assert {VERSION_KEY, PIN_KEY, *VIEW_KEYS} == set(OWN_KEYS)
+    assert {VERSION_KEY, PIN_KEY, LANGUAGE_KEY, *VIEW_KEYS} == set(OWN_KEYS)
     for key in KEYS:
         assert f"{key}=" in whole, key
     for part in ("__proto__", "%00", "NaN", "1e309", "%3Cscript", "%ED%A0%80".lower(), "\x00", "rank=0&rank=1&"):
