@@ -32,6 +32,10 @@ class Address:
         """The address that opens a query string in the whole page."""
         return f"{location.origin}{location.pathname}?{query}"
 
+    def shown(self, query: str) -> str:
+        """A query string and, last, how the page is shown."""
+        return f"{query}{self._view}"
+
     def beside(self, name: str) -> str:
         """The address of a file that lies beside the page."""
         return f"{location.origin}{location.pathname.rpartition('/')[0]}/{name}"
@@ -44,7 +48,7 @@ class Address:
     def replace(self, query: str) -> None:
         """Show a query string in place of the current one; the place in the page that the address names stays in it if there is room."""
         fragment = location.hash if len(query) + len(location.hash) <= self.room else ""
-        if (location.search, location.hash) != (f"?{query}{self._view}", fragment):
+        if (location.search, location.hash) != (f"?{self.shown(query)}", fragment):
             self._change(history.replaceState, query, fragment)
 
     def push(self, query: str) -> None:
@@ -62,9 +66,9 @@ class Address:
         self._wanted = query
         self._retry.cancel()
         try:
-            method(None, "", f"?{query}{self._view}{fragment}")
+            method(None, "", f"?{self.shown(query)}{fragment}")
         except JsException:
             self._retry.call()
         else:
-            if location.search != f"?{query}{self._view}":  # some browsers refuse in silence
+            if location.search != f"?{self.shown(query)}":  # some browsers refuse in silence
                 self._retry.call()

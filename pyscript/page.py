@@ -260,7 +260,7 @@ class Page:
     def _on_click(self, event) -> None:
         chosen = event.target.closest("[data-language]")
         if chosen:
-            chosen.search = f"?{self._query}&{LANGUAGE_KEY}={chosen.dataset.language}"
+            chosen.search = "?" + self._address.shown(f"{self._query}&{LANGUAGE_KEY}={chosen.dataset.language}")
             return
         target = event.target.closest("[data-open], [data-field], [data-copy], [data-action], a[href^='#']")
         if not target or event.ctrlKey or event.metaKey or event.shiftKey or self._framed.leaves(target):

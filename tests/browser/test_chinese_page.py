@@ -106,12 +106,12 @@ def test_the_address_goes_before_the_browser_and_holds_after_a_reload(visit, opt
 
 
 def test_a_run_comes_along_to_the_other_language_and_back(visit):
-    calculator = arrive(visit, QUERY, **ENGLISH)
+    calculator = arrive(visit, f"{QUERY}&theme=dark", **ENGLISH)
     calculator.root.get_by_role("link", name="简体中文").click()
     calculator.page.wait_for_url("**/zh.html?**")
     calculator.wait_ready()
     expect_chinese(calculator)
-    assert settings_of(calculator) == SAME
+    assert settings_of(calculator) == SAME and "theme=dark" in calculator.query
     calculator.root.get_by_role("link", name="English").click()
     calculator.page.wait_for_url("**/index.html?**")
     calculator.wait_ready()
