@@ -42,6 +42,21 @@ OPTIONAL = ("moments", "gpus", "host", "assumptions", "differences")
 """Panels that an estimate may have nothing for."""
 
 
+PARTS = (
+    "accountings", "about", "components", "moments", "maxima", "alternatives", "methods", "curve", "curve-table", "gpus", "host", "assumptions",
+    "others", "differences", "own-names",
+)
+"""What is painted around the answer, in this order."""
+
+OF_THE_RUN = {
+    "accountings": lambda run: panels.accountings(run.settings, run), "about": panels.about, "components": panels.components,
+    "moments": panels.moments, "methods": panels.methods, "host": panels.host, "assumptions": panels.assumptions, "others": panels.others,
+    "differences": panels.differences, "own-names": lambda run: panels.own_names(run.settings),
+}
+OF_THE_SEARCHES = {"maxima": panels.maxima, "alternatives": panels.alternatives, "curve-table": panels.curve_table}
+"""Parts that are one tree each, and what makes it."""
+
+
 class ResultsSide:
     """Shows an estimate: the answer at once, everything around it as soon as the answer is on the screen."""
 
@@ -118,13 +133,8 @@ class ResultsSide:
         changes have paused, so that typing never waits for it."""
         self._results = None
         self._later.cancel()
-        parts = {
-            "accountings": self._paint_accountings, "about": self._paint_about, "components": self._paint_components, "moments": self._paint_moments,
-            "maxima": self._paint_maxima, "alternatives": self._paint_alternatives, "methods": self._paint_methods, "curve": self.read_curve_here,
-            "curve-table": self._paint_curve_table, "gpus": self._paint_gpus, "host": self._paint_host, "assumptions": self._paint_assumptions,
-            "others": self._paint_others, "differences": self._paint_differences, "own-names": self._paint_own_names,
-        }
-        parts = {name: paint for name, paint in parts.items() if self._shows(name)}
+        own = {"curve": self.read_curve_here, "gpus": self._paint_gpus}
+        parts = {name: own.get(name) or partial(self._paint_part, name) for name in PARTS if self._shows(name)}
         self._soon.begin((partial(self._paint_seen, parts),))
 
     def _paint_seen(self, parts: dict[str, Callable[[], None]]) -> None:
@@ -148,45 +158,6 @@ class ResultsSide:
             self._results = panels.results(self._estimate, NARROW if self._phone.matches else WIDE)
         return self._results
 
-    def _paint_accountings(self) -> None:
-        self._regions["accountings"].paint(panels.accountings(self._estimate.settings, self._estimate))
-
-    def _paint_about(self) -> None:
-        self._regions["about"].paint(panels.about(self._estimate))
-
-    def _paint_components(self) -> None:
-        self._regions["components"].paint(panels.components(self._estimate))
-
-    def _paint_moments(self) -> None:
-        self._paint_optional("moments", panels.moments(self._estimate))
-
-    def _paint_maxima(self) -> None:
-        self._regions["maxima"].paint(panels.maxima(self._found))
-
-    def _paint_alternatives(self) -> None:
-        self._regions["alternatives"].paint(panels.alternatives(self._found))
-
-    def _paint_methods(self) -> None:
-        self._regions["methods"].paint(panels.methods(self._estimate))
-
-    def _paint_curve_table(self) -> None:
-        self._regions["curve-table"].paint(panels.curve_table(self._found))
-
-    def _paint_host(self) -> None:
-        self._paint_optional("host", panels.host(self._estimate))
-
-    def _paint_assumptions(self) -> None:
-        self._paint_optional("assumptions", panels.assumptions(self._estimate))
-
-    def _paint_others(self) -> None:
-        self._regions["others"].paint(panels.others(self._estimate))
-
-    def _paint_differences(self) -> None:
-        self._paint_optional("differences", panels.differences(self._estimate))
-
-    def _paint_own_names(self) -> None:
-        self._regions["own-names"].paint(panels.own_names(self._estimate.settings))
-
     def _show_where_seen(self) -> None:
         """Give the run to the parts that work themselves out where they are seen."""
         estimate, narrow = self._estimate, self._phone.matches
@@ -207,6 +178,14 @@ class ResultsSide:
         self._paint_optional("gpus", panels.gpus_drawing(estimate, drawn, frame) if drawn else None)
         if drawn:
             self._regions["gpus-table"].paint(panels.gpus_table(estimate, drawn))
+
+    def _paint_part(self, name: str) -> None:
+        """Paint a part that is a tree of the run, or of its searches."""
+        tree = OF_THE_RUN[name](self._estimate) if name in OF_THE_RUN else OF_THE_SEARCHES[name](self._found)
+        if name in self._optional:
+            self._paint_optional(name, tree)
+        else:
+            self._regions[name].paint(tree)
 
     def _paint_optional(self, name: str, tree: Element | None) -> None:
         """Paint a panel, or hide all of it where there is nothing to show."""
