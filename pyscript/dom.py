@@ -11,6 +11,18 @@ LIVE_PROPERTIES = {"value"}
 """Attributes whose current state lives in a property once a person has touched the control."""
 
 
+_MADE_FOR: dict[str, object] = {}
+"""The run that a region was last painted for, by the id of its element."""
+
+
+def made_for(element):
+    """The run for which the part of the page around an element was painted; None where a part belongs to no run."""
+    place = element.closest("[id]")
+    while place and place.id not in _MADE_FOR:
+        place = place.parentElement and place.parentElement.closest("[id]")
+    return _MADE_FOR[place.id] if place else None
+
+
 class Region:
     """A part of the document that shows one tree at a time."""
 
@@ -18,8 +30,13 @@ class Region:
         self._root = document.getElementById(element_id)
         self._shown: Element | None = None
 
-    def paint(self, tree: Element) -> None:
-        """Show this tree. The first time it replaces what the build wrote; after that only differences are touched."""
+    def paint(self, tree: Element, run: object = None) -> None:
+        """Show this tree. The first time it replaces what the build wrote; after that only differences are touched.
+
+        run: the run that the offers in the tree would change.
+        """
+        if run is not None:
+            _MADE_FOR[self._root.id] = run
         if self._shown is None:
             self._root.replaceChildren(_make(tree, self._root))
         elif self._shown != tree:

@@ -107,11 +107,11 @@ class FitMapSide:
         yield
         table = panels.fit_map_table(drawn)
         yield
-        self._regions["map-table"].paint(table)
+        self._regions["map-table"].paint(table, made.settings)
 
     def _read(self, at: tuple[int, int], *, live: bool = False) -> None:
         self._at = at
-        self._regions["map"].paint(panels.fit_map(self._drawn, self._estimate.settings, at, live=live))
+        self._regions["map"].paint(panels.fit_map(self._drawn, self._estimate.settings, at, live=live), self._estimate.settings)
 
     def _on_point(self, event) -> None:
         if event.target.id == LINK and self._drawn:

@@ -149,14 +149,14 @@ class MakeFitSide:
         self._work_later.call()
 
     def _paint(self) -> None:
-        self._region.paint(panels.make_fit(self._made, self._offers, self._grown))
+        self._region.paint(panels.make_fit(self._made, self._offers, self._grown), self._estimate.settings)
         self._painted = performance.now()
 
     def _paint_front(self) -> None:
         """Draw the front, or hide it where nothing fits."""
         self._front_part.hidden = not self._points
         if self._points:
-            self._front.paint(panels.front(self._made.run, self._points, NARROW if self._phone.matches else WIDE))
+            self._front.paint(panels.front(self._made.run, self._points, NARROW if self._phone.matches else WIDE), self._estimate.settings)
 
     def _region_busy(self, busy: bool) -> None:
         document.getElementById(view.RESULT).ariaBusy = "true" if busy else "false"

@@ -17,7 +17,7 @@ from vramplan.errors import FieldError, NotExpressible, SettingsError
 from vramplan.fields import BY_NAME, applying
 from vramplan.kinds import Targets
 from vramplan.ledger import Estimate
-from vramplan.link import LANGUAGE_KEY, PIN_KEY, fitted, read_query, texts_to_query, to_query
+from vramplan.link import LANGUAGE_KEY, PIN_KEY, change_texts, fitted, read_query, texts_to_query, to_query
 from vramplan.nvidia_smi import read_used
 from vramplan.pins import pinned
 from vramplan.settings import Settings, carried_over, of_checked
@@ -26,7 +26,7 @@ from pyscript import clipboard, memory, panels
 from pyscript.address import Address
 from pyscript.bring import Bring
 from pyscript.controls import Controls
-from pyscript.dom import Region
+from pyscript.dom import Region, made_for
 from pyscript.events import FRAME, Later, listen, start as start_task
 from pyscript.framed import Framed
 from pyscript.lengths import LengthsSide
@@ -98,7 +98,7 @@ class Page:
         The answer is on the screen before everything around it is worked out.
         """
         query, view = self._address.query(), self._address.view
-        self._open(query, [name for name in BY_NAME if name not in touched or name in view.locked], memory.recall(query.removeprefix("?")))
+        self._open_kept(query, [name for name in BY_NAME if name not in touched or name in view.locked])
         self._framed.hold()
         form = document.getElementById("form")
         listen(form, "input", self._on_input)
@@ -115,6 +115,10 @@ class Page:
         for name in ("pointermove", "pointerdown"):
             listen(document.getElementById("curve"), name, self._on_point)
         listen(document.getElementById("curve"), "pointerleave", self._on_leave)
+
+    def _open_kept(self, query: str, names: list[str] | None = None) -> None:
+        """Show the run of the address as it is, with what the address had no room for."""
+        self._open(query, names, memory.recall(query.removeprefix("?")))
 
     def _open(self, query: str, names: list[str] | None = None, kept: Mapping[str, str] = NOTHING_KEPT, *, with_pins: bool = True) -> None:
         """Show the run of a query string. Unless names are given, fields it has no use for keep what is typed in them.
@@ -249,13 +253,22 @@ class Page:
     def _on_travel(self) -> None:
         self._share.close()
         if self._address.query() != f"?{self._query}":
-            self._open(self._address.query())
+            self._open_kept(self._address.query())
 
     def _go(self, query: str, names: list[str] | None = None) -> None:
         """Open another run as a step of its own, beside the runs that are pinned."""
         if query != self._unpinned:
             self._address.push(query)
         self._open(query, names, with_pins=False)
+
+    def _take(self, target) -> None:
+        """Open the run of a link. One that was offered before the last change is that offer, made to the run as it is now."""
+        query = target.getAttribute("href").removeprefix("?")
+        before = made_for(target)
+        if before in (None, self._settings):
+            self._go(query)
+        else:
+            self._use(change_texts(before, query))
 
     def _on_click(self, event) -> None:
         chosen = event.target.closest("[data-language]")
@@ -270,7 +283,7 @@ class Page:
             return
         event.preventDefault()
         if hasattr(data, "open"):
-            self._go(target.getAttribute("href").removeprefix("?"))
+            self._take(target)
             if not target.closest("main"):
                 document.getElementById("answer").focus()
         elif hasattr(data, "field"):

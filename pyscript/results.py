@@ -107,7 +107,7 @@ class ResultsSide:
         self._regions["problems"].hide()
         self._regions["headline"].paint(panels.uncounted(settings, shown))
         if self._shows("accountings"):
-            self._regions["accountings"].paint(panels.accountings(settings, reason))
+            self._regions["accountings"].paint(panels.accountings(settings, reason), settings)
         title = accounts.uncounted_text(settings)
         document.title = language.told(f"{title} | VRAM Plan")
         self._say(f"{title}. {reason.message}")
@@ -135,6 +135,7 @@ class ResultsSide:
         self._later.cancel()
         own = {"curve": self.read_curve_here, "gpus": self._paint_gpus}
         parts = {name: own.get(name) or partial(self._paint_part, name) for name in PARTS if self._shows(name)}
+        self._busy(True)
         self._soon.begin((partial(self._paint_seen, parts),))
 
     def _paint_seen(self, parts: dict[str, Callable[[], None]]) -> None:
@@ -144,7 +145,12 @@ class ResultsSide:
             parts[name]()
         self._show_where_seen()
         formulas = [partial(each.show, self._estimate) for each in self._formulas]
-        self._later.begin((*(paint for name, paint in parts.items() if name not in seen), *formulas))
+        self._later.begin((*(paint for name, paint in parts.items() if name not in seen), *formulas, partial(self._busy, False)))
+
+    def _busy(self, busy: bool) -> None:
+        """Say whether any part still shows the run before."""
+        for part in self._panels:
+            part.ariaBusy = "true" if busy else "false"
 
     def _shows(self, element_id: str) -> bool:
         """Whether a part of the page is shown at all; in a frame only the panels that were asked for are."""
@@ -177,7 +183,7 @@ class ResultsSide:
         frame = NARROW if self._phone.matches else WIDE
         self._paint_optional("gpus", panels.gpus_drawing(estimate, drawn, frame) if drawn else None)
         if drawn:
-            self._regions["gpus-table"].paint(panels.gpus_table(estimate, drawn))
+            self._regions["gpus-table"].paint(panels.gpus_table(estimate, drawn), estimate.settings)
 
     def _paint_part(self, name: str) -> None:
         """Paint a part that is a tree of the run, or of its searches."""
@@ -185,13 +191,13 @@ class ResultsSide:
         if name in self._optional:
             self._paint_optional(name, tree)
         else:
-            self._regions[name].paint(tree)
+            self._regions[name].paint(tree, self._estimate.settings)
 
     def _paint_optional(self, name: str, tree: Element | None) -> None:
         """Paint a panel, or hide all of it where there is nothing to show."""
         self._optional[name].hidden = tree is None
         if tree:
-            self._regions[name].paint(tree)
+            self._regions[name].paint(tree, self._estimate.settings)
 
     def read_curve(self, sample: int) -> None:
         """Read the curve at one of its samples."""

@@ -30,4 +30,4 @@ class Seldom:
         self._seen.cancel()
 
     def _work_out(self) -> None:
-        self._region.paint(self._make(self._estimate))
+        self._region.paint(self._make(self._estimate), self._estimate.settings)

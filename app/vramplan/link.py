@@ -157,6 +157,12 @@ def changed_texts(texts: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def change_texts(before: Settings, query: str) -> dict[str, str]:
+    """What a query string changes in a run: the text of every setting that it gives differently."""
+    texts = defaults() | format_settings(before)
+    return {name: text for name, text in read_query(query).all_texts.items() if text != texts[name]}
+
+
 def read_query(address: str) -> Link:
     """Read an address, or a query string with or without its leading '?'.
 

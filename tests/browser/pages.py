@@ -372,8 +372,13 @@ class Calculator:
         expect(body).to_have_text(patterns, use_inner_text=True)
 
     def apply(self, region, name):
-        """Follow a link in a part of the results."""
+        """Follow a link in a part of the results, once it is about the run as it is."""
+        self.expect_renewed()
         self.region(region).get_by_role("link", name=name).click()
+
+    def expect_renewed(self):
+        """No part shows the run before any more."""
+        expect(self.root.locator("#panels")).to_have_attribute("aria-busy", "false")
 
     def tile(self, title):
         """One answer of 'What fits'."""

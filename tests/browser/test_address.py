@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from answers import by_each
 from command import run as terminal
 from configurations import OPENING
-from vramplan import report
+from vramplan import report, words
 from vramplan.link import read_query, to_query
 import runs
 
@@ -218,6 +218,38 @@ def _known(query):
 def _said(sentences):
     """Sentences as they show in a page, where white space collapses and bare control characters have no place."""
     return [re.compile(r"^\s*" + r"\s+".join(map(re.escape, sentence.split())) + r"\s*$") for sentence in sentences]
+
+
+IN_ONE_BREATH = """([rank, targets]) => {
+    const box = document.querySelector("[name=rank]"), offer = [...document.querySelectorAll("#panels a")].find(each => each.textContent === targets);
+    box.value = rank;
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+    box.dispatchEvent(new Event("change", { bubbles: true }));
+    offer.click();
+}"""
+
+
+def test_an_offer_made_before_the_last_key_keeps_what_was_typed(calculator):
+    calculator.apply("What fits", words.change_text({"optimizer": "adamw-8bit"}))
+    calculator.expect_headline(runs.of(optimizer="adamw-8bit"))
+    calculator.expect_renewed()
+    calculator.root.evaluate(IN_ONE_BREATH, ["48", words.change_text({"adapter_targets": "attention"})])
+    calculator.expect_headline(runs.of(optimizer="adamw-8bit", rank="48", adapter_targets="attention"))
+    calculator.expect_setting("rank", "48")
+    calculator.page.go_back(wait_until="commit")
+    calculator.expect_headline(runs.of(optimizer="adamw-8bit", rank="48"))
+
+
+def test_back_finds_what_the_address_had_no_room_for(calculator):
+    own = "8" * 2_100
+    calculator.set(method="lora")
+    calculator.type_number("rank", own)
+    calculator.expect_problems(runs.sentences(method="lora", rank=own).values())
+    calculator.button("Reset").click()
+    calculator.expect_headline(runs.of())
+    calculator.page.go_back(wait_until="commit")
+    calculator.expect_setting("rank", own)
+    calculator.expect_problems(runs.sentences(method="lora", rank=own).values())
 
 
 def test_copy_link_gives_the_address_and_reset_the_opening(calculator):

@@ -93,7 +93,9 @@ def test_a_run_of_what_fits_is_opened(calculator):
     calculator.apply("What fits", words.change_text({"optimizer": "adamw-8bit"}))
     calculator.expect_headline(runs.of(optimizer="adamw-8bit"))
     calculator.expect_setting("optimizer", "adamw-8bit")
-    longest = str(fit(runs.of(optimizer="adamw-8bit").settings).longest_sequence.value)
+    found = fit(runs.of(optimizer="adamw-8bit").settings)
+    longest = str(found.longest_sequence.value)
+    expect(calculator.tile("Longest sequence")).to_contain_text(report.maxima(runs.of(optimizer="adamw-8bit"), found)[1].sentence)
     calculator.tile("Longest sequence").get_by_role("link").click()
     calculator.expect_headline(runs.of(optimizer="adamw-8bit", sequence_length=longest))
 
@@ -102,11 +104,12 @@ def test_the_curve_is_read_by_keyboard(calculator):
     run = runs.of()
     points = [each.point for each in layout(run, longest_fitting=fit(run.settings).longest_sequence.value).samples]
     here = next(place for place, point in enumerate(points) if point.sequence_length == run.settings.sequence_length)
+    calculator.expect_renewed()
     calculator.curve_slider.focus()
     for key, place in (("ArrowRight", here + 1), ("ArrowLeft", here), ("End", -1), ("Home", 0)):
         calculator.page.keyboard.press(key)
-        expect(calculator.curve_reading).to_have_text(report.reading(run, points[place]))
-    expect(calculator.curve_slider).to_have_attribute("aria-valuetext", report.reading(run, points[0]))
+        expect(calculator.curve_reading).to_have_text(report.reading(points[place]))
+    expect(calculator.curve_slider).to_have_attribute("aria-valuetext", report.reading(points[0]))
 
 
 def test_the_map_is_read_by_keyboard_and_opens_a_run(calculator):

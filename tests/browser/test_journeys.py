@@ -342,6 +342,8 @@ def test_what_fits_is_followed_by_clicks(calculator):
         found = fit(run.settings)
         value = {"micro_batch": found.largest_micro_batch.value, "sequence_length": found.longest_sequence.value,
                  "gpu": found.smallest_gpu and found.smallest_gpu.gpu.name}[name]
+        (answer,) = [each for each in (*report.maxima(run, found), report.smallest_gpu(run, found)) if each.label == title]
+        expect(calculator.tile(title)).to_contain_text(answer.sentence)
         calculator.tile(title).get_by_role("link").click()
         texts[name] = str(value)
         calculator.expect_headline(runs.of(**texts))
