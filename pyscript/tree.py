@@ -33,13 +33,22 @@ def h(tag: str, *children: Child, **attributes: object) -> Element:
 
     Attribute names lose a trailing underscore, and the others become dashes: class_, data_part, aria_label.
     """
-    pairs = tuple(
-        (name.rstrip("_").replace("_", "-"), "" if value is True else str(value))
-        for name, value in attributes.items()
-        if value is not None and value is not False
-    )
+    pairs = tuple([
+        (_NAMES[name], "" if value is True else str(value)) for name, value in attributes.items() if value is not None and value is not False
+    ])
     element = Element(tag, pairs, tuple(_flat(children)))
     return _told(element) if current() != ENGLISH else element
+
+
+class _Names(dict):
+    """Names of attributes as they are written, by those of arguments."""
+
+    def __missing__(self, name: str) -> str:
+        self[name] = written = "viewBox" if name == "viewbox" else name.rstrip("_").replace("_", "-")
+        return written
+
+
+_NAMES = _Names()
 
 
 def _told(element: Element) -> Element:
@@ -48,11 +57,8 @@ def _told(element: Element) -> Element:
     return Element(element.tag, pairs, element.children if element.tag in AS_THEY_ARE else told_around(element.children))
 
 
-def svg(tag: str, *children: Child, **attributes: object) -> Element:
-    """An SVG element; `viewBox` keeps its capital."""
-    element = h(tag, *children, **attributes)
-    pairs = tuple(("viewBox" if name == "viewbox" else name, value) for name, value in element.attributes)
-    return Element(tag, pairs, element.children)
+svg = h
+"""An element of SVG; `viewBox` keeps its capital."""
 
 
 def markup(node: Element | str) -> str:

@@ -85,6 +85,11 @@ def complaint(field: Field, text: str, texts: Mapping[str, str]) -> str:
     return _read(field, text, texts)[1]
 
 
+def value(field: Field, text: str, texts: Mapping[str, str]) -> Value:
+    """What one text of a field stands for, where it can be used."""
+    return _read(field, text, texts)[0]
+
+
 def quoted(text: str) -> str:
     """A text from outside as it is repeated in a sentence: shortened, and without control characters."""
     return f"“{printable(text, SHOWN_LENGTH)}”"

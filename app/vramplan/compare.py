@@ -1,6 +1,7 @@
 """The same run counted another way: under each training method, by each accounting, with each training stack."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from vramplan.accountings import ACCOUNTINGS, estimate, peak_bytes
 from vramplan.errors import NotExpressible
@@ -15,7 +16,7 @@ def compare(settings: Settings) -> tuple[Estimate, ...]:
     that a model can be served in; those that can be counted."""
     varied = compared(settings)
     values = [option.value for option in BY_NAME[varied].kind.options]
-    counted = (counted_or_why(settings.replace(**{varied: value})) for value in values)
+    counted = (counted_or_why(settings.varied(**{varied: value})) for value in values)
     return tuple(each for each in counted if isinstance(each, Estimate))
 
 
@@ -55,6 +56,7 @@ def by_accounting(settings: Settings) -> dict[str, Estimate | NotExpressible]:
     return {name: counted_by(settings, name) for name in ACCOUNTINGS}
 
 
+@lru_cache(maxsize=len(ACCOUNTINGS))
 def counted_by(settings: Settings, accounting: str) -> Estimate | NotExpressible:
     """The same run by one accounting, or why it cannot count it."""
     if settings.serves and accounting != settings.accounting:

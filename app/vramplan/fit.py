@@ -1,6 +1,6 @@
 """What fits: the largest run one setting at a time, and what each single change would do."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -103,14 +103,19 @@ def fit(settings: Settings) -> Fit:
 
 def alternatives(current: Estimate) -> tuple[Alternative, ...]:
     """What each single change would do, the largest saving first; a change that the accounting cannot count is left out."""
+    return tuple(sorted(changed(current, single_changes(current.settings)), key=lambda each: each.peak_bytes))
+
+
+def changed(current: Estimate, changes: Iterable[dict[str, Value]]) -> list[Alternative]:
+    """What each of these changes would do; one that the accounting cannot count is left out."""
     found = []
-    for change in single_changes(current.settings):
+    for change in changes:
+        other = current.settings.varied(**change)
         try:
-            changed = current.settings.replace(**change)
-            found.append(Alternative(change, changed, *at_batches(changed)(changed.micro_batch, changed.sequence_length), current.peak_bytes))
+            found.append(Alternative(change, other, *at_batches(other)(other.micro_batch, other.sequence_length), current.peak_bytes))
         except NotExpressible:
             continue
-    return tuple(sorted(found, key=lambda each: each.peak_bytes))
+    return found
 
 
 def largest_micro_batch(settings: Settings) -> Limit:

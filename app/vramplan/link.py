@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from urllib.parse import parse_qsl, urlencode
 
 from vramplan.catalogue import current_version, defaults, defaults_by_version
-from vramplan.checks import check, quoted
+from vramplan.checks import Value, check, quoted, value
 from vramplan.fields import BY_NAME, FIELDS
-from vramplan.settings import Settings, format_settings
+from vramplan.settings import Settings, as_text, format_settings
 from vramplan.units import count_text
 
 VERSION_KEY = "v"
@@ -88,7 +89,16 @@ def unused_notices(texts: Mapping[str, str], *, version: int | None = None) -> l
 
 def to_query(settings: Settings, pins: Sequence[Settings] = ()) -> str:
     """The shortest query string that gives these settings and pinned runs back, now and under later defaults."""
-    return _with_pins(_query(changed_texts(format_settings(settings))), pins)
+    values, usual = settings.__dict__, _usual_values()
+    unlike = {name: as_text(values[name]) for name in usual if values[name] is not None and values[name] != usual[name]}
+    return _with_pins(_query(unlike), pins)
+
+
+@cache
+def _usual_values() -> dict[str, Value]:
+    """The value that every default text stands for, of what does not apply by default as well."""
+    usual = defaults()
+    return {field.name: value(field, usual[field.name], usual) for field in FIELDS}
 
 
 def texts_to_query(texts: Mapping[str, str]) -> str:

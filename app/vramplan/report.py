@@ -6,10 +6,10 @@ from vramplan import mapchart, words
 from vramplan.accountings import estimate as estimate_of
 from vramplan.catalogue import TRAITS, cards, defaults, gpu_classes
 from vramplan.checks import Value
-from vramplan.compare import compare, compared
+from vramplan.compare import compared
 from vramplan.curve import Point
 from vramplan.fields import BY_NAME, FIELDS, MAX_SHARDED_OVER, SECTIONS, applying
-from vramplan.fit import Alternative, Fit, Limit
+from vramplan.fit import Alternative, Fit, Limit, changed
 from vramplan.fitmap import Cell, FitMap
 from vramplan.gpus import GpuCurve, divided
 from vramplan.kinds import Measured
@@ -321,32 +321,17 @@ def methods(estimate: Estimate) -> tuple[Change, ...]:
     """Every training method with everything else held, or every type of weights that the model can be served in."""
     varied = compared(estimate.settings)
     return tuple(
-        _change(
-            {varied: getattr(other.settings, varied)},
-            words.value_text(varied, getattr(other.settings, varied)),
-            other,
-            estimate,
-            current=getattr(other.settings, varied) == getattr(estimate.settings, varied),
-        )
-        for other in compare(estimate.settings)
+        _change(each, words.value_text(varied, each.change[varied]), estimate)
+        for each in changed(estimate, ({varied: option.value} for option in BY_NAME[varied].kind.options))
     )
 
 
 def alternatives(estimate: Estimate, found: Fit) -> tuple[Change, ...]:
     """Every single change worth trying, with what it would do and what that costs, the largest saving first."""
-    return tuple(
-        _change(
-            each.change,
-            words.change_text(each.change),
-            each,
-            estimate,
-            current=each.settings == estimate.settings,
-        )
-        for each in found.alternatives
-    )
+    return tuple(_change(each, words.change_text(each.change), estimate) for each in found.alternatives)
 
 
-def _change(change: dict[str, Value], label: str, other: Estimate | Alternative, estimate: Estimate, *, current: bool) -> Change:
+def _change(other: Alternative, label: str, estimate: Estimate) -> Change:
     return Change(
         label=label,
         peak=gib_text(other.peak_bytes),
@@ -355,9 +340,9 @@ def _change(change: dict[str, Value], label: str, other: Estimate | Alternative,
         fits=other.fits,
         verdict=words.verdict_text(other.verdict),
         verdict_name=other.verdict,
-        current=current,
+        current=other.settings == estimate.settings,
         query=to_query(other.settings),
-        cost=words.cost_text(change) if other.peak_bytes < estimate.peak_bytes else "",
+        cost=words.cost_text(other.change) if other.peak_bytes < estimate.peak_bytes else "",
     )
 
 

@@ -50,6 +50,8 @@ class Batches:
         return (*self.turned(micro_batch, length), columns)
 
     def _structure(self, micro_batch: int, length: int) -> Structure:
+        if (micro_batch, length) == (self.settings.micro_batch, self.settings.sequence_length):
+            return self._run
         return structure(self.settings.varied(micro_batch=micro_batch, sequence_length=length))
 
     def batch(self, micro_batch: int, length: int) -> Batch:
