@@ -5,12 +5,16 @@ from collections import deque
 from collections.abc import Callable, Iterable
 import traceback
 
-from js import IntersectionObserver, MessageChannel, clearTimeout, console, document, setTimeout
+from js import IntersectionObserver, MessageChannel, clearTimeout, console, document, navigator, performance, setTimeout
 from pyodide.ffi import create_proxy
 
 
 FRAME = 20
 """Milliseconds in which a browser shows what has been painted, if nothing keeps it."""
+
+
+_SCHEDULING = getattr(navigator, "scheduling", None)
+"""What tells of waiting input; in Chromium only."""
 
 
 def guarded(action):
@@ -99,21 +103,30 @@ class Soon:
             self._action()
 
 
+SLICE = 40
+"""Milliseconds that steps are run for before the browser has its turn: each turn costs it a frame, and a key that is pressed waits so long
+at the most, and for one step."""
+
+
 class Steps:
-    """Actions that run one after another, the browser having its turn between them. Newer ones take the place of those that are left."""
+    """Actions that run one after another, the browser having its turn from time to time. Newer ones take the place of those that are left."""
 
     def __init__(self, milliseconds: int):
         """milliseconds: how long the first one waits; newer actions start that wait again."""
         self._left: deque[Callable[[], None]] = deque()
-        self._next = Soon(self._run_one)
-        self._first = Later(self._run_one, milliseconds)
+        self._next = Soon(self._run_some)
+        self._first = Later(self._run_some, milliseconds)
 
     def begin(self, actions: Iterable[Callable[[], None]]) -> None:
         """Run these soon."""
         self.cancel()
         self._left.extend(actions)
-        if self._left:
-            self._first.call()
+        self._first.call()
+
+    def follow(self, actions: Iterable[Callable[[], None]]) -> None:
+        """Run these after those that are left."""
+        self._left.extend(actions)
+        self._next.call()
 
     def cancel(self) -> None:
         """Forget those that are left."""
@@ -124,16 +137,22 @@ class Steps:
     async def finished(self) -> None:
         """Run those that are left without waiting for their time; the browser has its turn between them."""
         while self._left:
-            self._run_one()
+            self._run_some()
             await asyncio.sleep(0)
 
-    def _run_one(self) -> None:
-        action = self._left.popleft()
+    def _run_some(self) -> None:
+        until = performance.now() + SLICE
         self._first.cancel()
-        self._next.cancel()
-        if self._left:
-            self._next.call()
-        action()
+        self._next.call()  # one that fails does not keep the others from running
+        while self._left and performance.now() < until and not _input_waits():
+            self._left.popleft()()
+        if not self._left:
+            self._next.cancel()
+
+
+def _input_waits() -> bool:
+    """Whether somebody has pressed something meanwhile, as far as the browser tells."""
+    return bool(_SCHEDULING) and _SCHEDULING.isInputPending()
 
 
 class WhenSeen:

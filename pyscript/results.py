@@ -23,9 +23,6 @@ from pyscript.timeline import TimelineSide
 from pyscript.tree import Element
 from pyscript.views import problems as problems_view
 
-PAUSE = 200
-"""Milliseconds without a change before what is out of sight is renewed."""
-
 SPEAK_AFTER = 900
 """Milliseconds without a change before a screen reader hears the result."""
 
@@ -66,6 +63,7 @@ class ResultsSide:
         self._seldom = [Seldom(name, make) for name, make in panels.SELDOM.items() if self._shows(name)]
         self._regions = {name: Region(name) for name in REGIONS}
         self._optional = {name: document.getElementById(f"{name}-part") for name in OPTIONAL}
+        self._sections = {name: document.getElementById(name).closest("section") for name in PARTS}
         self._panels = [document.getElementById(name) for name in ("about", "panels")]
         self._formulas = [Formulas(name) for name in EXPLAINED if self._shows(f"{name}-formulas")]
         self._estimate: Estimate | None = None
@@ -73,7 +71,7 @@ class ResultsSide:
         self._message = ""
         self._answered = False
         self._phone = window.matchMedia(PHONE)
-        self._soon, self._later = Steps(FRAME), Steps(PAUSE)
+        self._steps = Steps(FRAME)
         self._speak_later = Later(self._speak, SPEAK_AFTER)
         listen(self._phone, "change", lambda event: self._begin() if self._estimate else None)
 
@@ -114,8 +112,7 @@ class ResultsSide:
 
     def _drop_estimate(self) -> None:
         self._estimate = None
-        self._soon.cancel()
-        self._later.cancel()
+        self._steps.cancel()
         self._forget()
 
     def _forget(self) -> None:
@@ -125,27 +122,25 @@ class ResultsSide:
 
     async def up_to_date(self) -> None:
         """Paint everything around the answer that is still to come, without waiting for a pause."""
-        await self._soon.finished()
-        await self._later.finished()
+        await self._steps.finished()
 
     def _begin(self) -> None:
-        """Paint everything around the answer: what is in sight as soon as the answer is on the screen, the rest part by part once the
-        changes have paused, so that typing never waits for it."""
+        """Paint everything around the answer: what is in sight as soon as the answer is on the screen, the rest part by part, so that
+        typing never waits for more than one of them."""
         self._results = None
-        self._later.cancel()
         own = {"curve": self.read_curve_here, "gpus": self._paint_gpus}
         parts = {name: own.get(name) or partial(self._paint_part, name) for name in PARTS if self._shows(name)}
         self._busy(True)
-        self._soon.begin((partial(self._paint_seen, parts),))
+        self._steps.begin((partial(self._paint_seen, parts),))
 
     def _paint_seen(self, parts: dict[str, Callable[[], None]]) -> None:
         """Paint the parts that are in sight, and let the others follow."""
-        seen = [name for name in parts if _in_sight(name)]
+        seen = [name for name in parts if _in_sight(self._sections[name])]
         for name in seen:
             parts[name]()
         self._show_where_seen()
         formulas = [partial(each.show, self._estimate) for each in self._formulas]
-        self._later.begin((*(paint for name, paint in parts.items() if name not in seen), *formulas, partial(self._busy, False)))
+        self._steps.follow((*(paint for name, paint in parts.items() if name not in seen), *formulas, partial(self._busy, False)))
 
     def _busy(self, busy: bool) -> None:
         """Say whether any part still shows the run before."""
@@ -154,8 +149,10 @@ class ResultsSide:
 
     def _shows(self, element_id: str) -> bool:
         """Whether a part of the page is shown at all; in a frame only the panels that were asked for are."""
+        if not self._view.embed:
+            return True
         panel = document.getElementById(element_id).closest("[data-panel]")
-        return not self._view.embed or bool(panel and self._view.shows(panel.dataset.panel))
+        return bool(panel and self._view.shows(panel.dataset.panel))
 
     @property
     def _found(self) -> panels.Results:
@@ -227,9 +224,9 @@ class ResultsSide:
         document.getElementById("announcement").textContent = language.told(self._message)
 
 
-def _in_sight(element_id: str) -> bool:
+def _in_sight(section) -> bool:
     """Whether any of a part's section is on the screen; the part itself may not be laid out yet, and need not be for this."""
-    box = document.getElementById(element_id).closest("section").getBoundingClientRect()
+    box = section.getBoundingClientRect()
     return box.height > 0 and box.bottom > 0 and box.top < window.innerHeight
 
 

@@ -76,7 +76,10 @@ TYPING = """async ({ keys, pause }) => {
     const { top, bottom, height } = (target.nodeType === 1 ? target : target.parentElement)?.getBoundingClientRect() ?? { height: 0 };
     return height > 0 && bottom > 0 && top < innerHeight;
   };
-  const watching = new MutationObserver(async entries => {
+  const spoken = document.getElementById("announcement"); // waits for a pause, so that nobody hears every key
+  const watching = new MutationObserver(async all => {
+    const entries = all.filter(entry => !spoken.contains(entry.target));
+    if (!entries.length) return;
     const answer = entries.some(entry => head.contains(entry.target)), shown = entries.some(onScreen);
     await painted();
     last = performance.now();
