@@ -1,18 +1,19 @@
-"""What makes a run fit, in the page: searched in short slices while somebody looks; what must stay is asked here, and is not in the link."""
+"""What makes a run fit, in the page: searched in short slices while somebody looks. What must stay is asked here, and is part of the address."""
 
-import re
+from collections.abc import Callable
 
 from js import document, performance, window
 
 from vramplan import language
+from vramplan.asked import NUMBER
 from vramplan.chart import NARROW, WIDE
 from vramplan.checks import came
 from vramplan.errors import FieldError, NotExpressible, SettingsError
 from vramplan.front import front_in_steps
 from vramplan.growth import Grown, growth_in_steps
 from vramplan.ledger import Estimate
-from vramplan.levers import levers
-from vramplan.make_fit import EFFECTIVE_BATCH, LENGTH, MadeToFit, Offer, make_fit_in_steps, wanted
+from vramplan.levers import changeable
+from vramplan.make_fit import EFFECTIVE_BATCH, LENGTH, MadeToFit, Offer, Wanted, make_fit_in_steps, wanted
 from pyscript import panels
 from pyscript.dom import Region
 from pyscript.events import Soon, WhenSeen, listen
@@ -27,17 +28,18 @@ SLICE = 12
 RENEWED = 100
 """Milliseconds after which what was found so far is shown, and again after so many more."""
 
-DIGITS = re.compile("[0-9]{1,12}")
-"""A whole number as somebody types it."""
-
 DONE = "make-fit"
 """The name under which the browser keeps how long it took to show the answer, pauses included; the front comes after it."""
 
 
 class MakeFitSide:
-    """Shows the sets of changes with which a run fits, or how far one that fits can grow. phone: screens with a narrow drawing."""
+    """Shows the sets of changes with which a run fits, or how far one that fits can grow.
 
-    def __init__(self, phone: str):
+    phone: screens with a narrow drawing. locked: settings that stay whatever is asked here. changed: what is asked for has changed.
+    """
+
+    def __init__(self, phone: str, locked: frozenset[str], changed: Callable[[], None]):
+        self._locked, self._changed = locked, changed
         self._part, self._others = document.getElementById("make-fit-part"), document.getElementById("fits-part")
         self._region = Region(view.RESULT)
         self._front, self._front_part = Region("front"), document.getElementById("front-part")
@@ -48,6 +50,9 @@ class MakeFitSide:
         self._estimate: Estimate | None = None
         self._work_later = Soon(self._work)
         self._seen = WhenSeen("make-fit-part", self._begin, AFTER)
+        for lock in self._locks:
+            lock.disabled = lock.value in locked
+            lock.checked = lock.checked or lock.disabled
         for control in (*self._locks, *self._boxes.values()):
             listen(control, "change", lambda event: self._renew())
 
@@ -60,6 +65,19 @@ class MakeFitSide:
         self._region_busy(True)
         self._seen.call()
 
+    @property
+    def asked(self) -> Wanted:
+        """What is asked for here, as far as it can be used."""
+        numbers = {name: int(text) for name, text in self._typed().items() if NUMBER.fullmatch(text)}
+        return Wanted(frozenset(lock.value for lock in self._locks if lock.checked and not lock.disabled), numbers)
+
+    def ask(self, asked: Wanted) -> None:
+        """Ask for this and nothing else."""
+        for lock in self._locks:
+            lock.checked = lock.value in asked.keep or lock.disabled
+        for name, box in self._boxes.items():
+            box.value = str(asked.at_least.get(name, ""))
+
     def forget(self) -> None:
         """There is no run to show."""
         self._seen.cancel()
@@ -67,7 +85,7 @@ class MakeFitSide:
 
     def _offer_locks(self, estimate: Estimate) -> None:
         """Show the locks of what can be changed in this run; one that is set stays."""
-        names = {lever.name for lever in levers(estimate.settings)}
+        names = changeable(estimate.settings)
         for lock in self._locks:
             lock.closest("li").hidden = lock.value not in names and not lock.checked
 
@@ -80,6 +98,7 @@ class MakeFitSide:
             parts.insertBefore(self._part, before)
 
     def _renew(self) -> None:
+        self._changed()
         if self._estimate:
             self._begin()
 
@@ -90,7 +109,7 @@ class MakeFitSide:
         self._grown: list[Grown] = []
         self._made: MadeToFit | None = None
         try:
-            asked = self._asked()
+            asked = self._wanted()
         except SettingsError as problem:
             self._say(problem.errors[0].message)
             return
@@ -101,14 +120,16 @@ class MakeFitSide:
         self._making = self._everything(asked)
         self._work()
 
-    def _asked(self):
-        """What must stay, and what the run must have. Raises SettingsError."""
-        texts = {name: box.value.strip() for name, box in self._boxes.items()}
-        for name, text in texts.items():
-            if text and not DIGITS.fullmatch(text):
+    def _typed(self) -> dict[str, str]:
+        """What stands in the boxes that have something in them."""
+        return {name: text for name, box in self._boxes.items() if (text := box.value.strip())}
+
+    def _wanted(self) -> Wanted:
+        """What must stay, and what the run must have, checked. Raises SettingsError."""
+        for name, text in self._typed().items():
+            if not NUMBER.fullmatch(text):
                 raise SettingsError((FieldError("at_least", f"{name} must be a whole number; {came(text)}."),))
-        numbers = {name: int(text) for name, text in texts.items() if text}
-        return wanted(self._estimate.settings, keep=[lock.value for lock in self._locks if lock.checked], at_least=numbers)
+        return wanted(self._estimate.settings, keep=self.asked.keep | self._locked, at_least=self.asked.at_least)
 
     def _everything(self, asked):
         """The search, and where the run fits how far it can grow, in small steps."""

@@ -10,6 +10,7 @@ from js import URL, Blob, document, setTimeout, window
 from pyodide.ffi import JsException, create_once_callable, to_js
 
 from vramplan import badge, language, report, share
+from vramplan.asked import AT_LEAST, KEEP, asked_query, read_asked
 from vramplan.catalogue import defaults
 from vramplan.checks import check
 from vramplan.compare import counted_or_why
@@ -18,6 +19,7 @@ from vramplan.fields import BY_NAME, applying
 from vramplan.kinds import Targets
 from vramplan.ledger import Estimate
 from vramplan.link import LANGUAGE_KEY, PIN_KEY, change_texts, fitted, read_query, texts_to_query, to_query
+from vramplan.make_fit import Wanted
 from vramplan.nvidia_smi import read_used
 from vramplan.pins import pinned
 from vramplan.settings import Settings, carried_over, of_checked
@@ -61,7 +63,7 @@ class Page:
     def __init__(self):
         self._address = Address()
         self._controls = Controls()
-        self._results = ResultsSide(self._address.view)
+        self._results = ResultsSide(self._address.view, self._asked_changed)
         self._notices = Region("notices")
         self._beyond = Region("beyond-the-address")
         self._share = Share(self._address.beside(SIZING_SCRIPT))
@@ -69,7 +71,7 @@ class Page:
         self._estimate: Estimate | None = None
         self._texts: dict[str, str] = {}
         self._pins = PinsSide()
-        self._query = self._unpinned = ""
+        self._query = self._run = ""
         self._left_out: tuple[str, ...] = ()
         self._left_pins = 0
         self._committed = ""
@@ -97,8 +99,11 @@ class Page:
 
         The answer is on the screen before everything around it is worked out.
         """
-        query, view = self._address.query(), self._address.view
+        query, view, asked = self._address.query(), self._address.view, self._results.make_fit.asked
         self._open_kept(query, [name for name in BY_NAME if name not in touched or name in view.locked])
+        if not {KEEP, AT_LEAST}.isdisjoint(touched):
+            self._results.make_fit.ask(asked)
+            self._asked_changed()
         self._framed.hold()
         form = document.getElementById("form")
         listen(form, "input", self._on_input)
@@ -123,12 +128,14 @@ class Page:
     def _open(self, query: str, names: list[str] | None = None, kept: Mapping[str, str] = NOTHING_KEPT, *, with_pins: bool = True) -> None:
         """Show the run of a query string. Unless names are given, fields it has no use for keep what is typed in them.
 
-        kept: what the query string had no room for. with_pins: its pinned runs take the place of those there are.
+        kept: what the query string had no room for. with_pins: its pinned runs, and what it asks of one that is made to fit, take the place of
+        those there are.
         """
-        link = read_query(query)
+        link, asked = read_query(query), read_asked(query)
         pins = pinned(link.with_pins(kept.get(PIN_KEY, "").split()))
         if with_pins:
             self._pins.take_over(pins.runs)
+            self._results.make_fit.ask(asked.wanted)
         texts = link.all_texts | {name: text for name, text in kept.items() if name in BY_NAME}
         checked = check(texts, defaults())
         undecided = (name for name in link.texts if name not in checked.unused)  # whether they apply hangs on one that is wrong
@@ -136,7 +143,7 @@ class Page:
         unseen = [
             f"{error.message} The default is used." for error in checked.errors if not is_shown(BY_NAME[error.field])
         ]
-        self._tell_about_link((*self._address.view.notices, *link.notices, *pins.notices, *unseen))
+        self._tell_about_link((*self._address.view.notices, *link.notices, *asked.notices, *pins.notices, *unseen))
         self._refresh()
         self._controls.unfold(self._texts)
         self._address.replace(self._query)
@@ -159,16 +166,10 @@ class Page:
         """Check, estimate and paint what the controls hold: these texts, if they have just been read."""
         texts = self._texts = texts or self._controls.read()
         checked = check(texts, defaults())
-        pins = self._pins.settings
-        made = fitted(texts, pins, room=self._address.room)
-        self._query, self._unpinned, self._left_out, self._left_pins = made.text, made.unpinned, made.left_out, made.left_pins
-        left_pins = {PIN_KEY: " ".join(map(to_query, pins[-made.left_pins :]))} if made.left_pins else {}
-        self._tell_what_is_left_out()
-        memory.keep(self._query, {name: texts[name] for name in self._left_out} | left_pins)
         names = applying(checked.values)
         self._controls.show_applying(names)
         self._values = checked.values
-        self._framed.show(self._unpinned, checked.values)
+        self._write_query()
         self._ranges_later.call()
         self._settings = self._estimate = None
         try:
@@ -184,6 +185,16 @@ class Page:
             self._own_run.show(self._estimate)
             self._placement.renew()
             self._lengths.renew()
+
+    def _write_query(self) -> None:
+        """Make the query string of what the page holds, and keep what it has no room for."""
+        pins = self._pins.settings
+        made = fitted(self._texts, pins, asked=asked_query(self._results.make_fit.asked), room=self._address.room)
+        self._query, self._run, self._left_out, self._left_pins = made.text, made.run, made.left_out, made.left_pins
+        left_pins = {PIN_KEY: " ".join(map(to_query, pins[-made.left_pins :]))} if made.left_pins else {}
+        self._tell_what_is_left_out()
+        memory.keep(self._query, {name: self._texts[name] for name in self._left_out} | left_pins)
+        self._framed.show(made.unpinned, self._values)
 
     def _print(self) -> None:
         """Make the sheet that is printed instead of the page: of the run as it is, or of what stands in the way of one."""
@@ -219,6 +230,11 @@ class Page:
     def _pins_changed(self) -> None:
         """Other runs are pinned: a step of its own."""
         self._refresh()
+        self._commit()
+
+    def _asked_changed(self) -> None:
+        """Something else is asked of a run that is made to fit: a step of its own."""
+        self._write_query()
         self._commit()
 
     def _use(self, texts: Mapping[str, str]) -> None:
@@ -257,7 +273,7 @@ class Page:
 
     def _go(self, query: str, names: list[str] | None = None) -> None:
         """Open another run as a step of its own, beside the runs that are pinned."""
-        if query != self._unpinned:
+        if query != self._run:
             self._address.push(query)
         self._open(query, names, with_pins=False)
 
@@ -330,6 +346,7 @@ class Page:
         elif action == "reset":
             self._results.timeline.start_again()
             self._pins.take_over(())
+            self._results.make_fit.ask(Wanted())
             self._go(texts_to_query({}), list(BY_NAME))
             self._toast("Back to the opening configuration")
         elif action in self._bringing:

@@ -57,9 +57,10 @@ OF_THE_SEARCHES = {"maxima": panels.maxima, "alternatives": panels.alternatives,
 class ResultsSide:
     """Shows an estimate: the answer at once, everything around it as soon as the answer is on the screen."""
 
-    def __init__(self, view: View):
+    def __init__(self, view: View, asked: Callable[[], None]):
+        """asked: what a run that is made to fit must keep or have has changed."""
         self._view = view
-        self.timeline, self._map, self._make_fit = TimelineSide(), FitMapSide(), MakeFitSide(PHONE)
+        self.timeline, self._map, self.make_fit = TimelineSide(), FitMapSide(), MakeFitSide(PHONE, view.locked, asked)
         self._seldom = [Seldom(name, make) for name, make in panels.SELDOM.items() if self._shows(name)]
         self._regions = {name: Region(name) for name in REGIONS}
         self._optional = {name: document.getElementById(f"{name}-part") for name in OPTIONAL}
@@ -117,7 +118,7 @@ class ResultsSide:
 
     def _forget(self) -> None:
         """What is worked out where it is seen has nothing to show yet."""
-        for part in (self.timeline, self._map, self._make_fit, *self._seldom):
+        for part in (self.timeline, self._map, self.make_fit, *self._seldom):
             part.forget()
 
     async def up_to_date(self) -> None:
@@ -171,7 +172,7 @@ class ResultsSide:
         if self._shows("map"):
             self._map.show(estimate, narrow=narrow)
         if self._shows("make-fit"):
-            self._make_fit.show(estimate)
+            self.make_fit.show(estimate)
 
     def _paint_gpus(self) -> None:
         """Paint the peak against the number of GPUs and its table, or hide both."""

@@ -70,7 +70,7 @@ RUNGS = (
     {"fit", "curve", "compare", "timeline", "ranges"},
     {"claims", "fitmap", "hardware", "length_fit", "levers", "sweep"},
     {"make_fit"},
-    {"front", "growth"},
+    {"asked", "front", "growth"},
     {"chart", "studio", "words"},
     {"frontchart", "timechart", "lengthchart", "mapchart"},
     {"report", "accounts", "brought", "evidence", "fetching", "own_run", "measure", "placement_report"},

@@ -8,12 +8,14 @@ import pytest
 
 from hostile import KEYS, OWN_KEYS, hostile
 from vramplan import estimate, share
+from vramplan.asked import asked_query, read_asked
 from vramplan.catalogue import defaults
 from vramplan.checks import check
 from vramplan.errors import NotExpressible, SettingsError
 from vramplan.fields import BY_NAME
 from vramplan.importing.imported import import_text
-from vramplan.link import LANGUAGE_KEY, MAX_NOTICES, MAX_QUERY, PIN_KEY, VERSION_KEY, VIEW_KEYS, fitted, read_query, to_query
+from vramplan.levers import lockable
+from vramplan.link import ASKED_KEYS, LANGUAGE_KEY, MAX_NOTICES, MAX_QUERY, PIN_KEY, VERSION_KEY, VIEW_KEYS, fitted, read_query, to_query
 from vramplan.pins import pinned
 from vramplan.settings import of_checked, parse
 from vramplan.view import PANELS, read_view, view_query
@@ -42,6 +44,9 @@ def open_as_the_page_does(made):
     link, view = read_query(made.query), read_view(made.query)
     sentences_are_fit_to_show(view.notices, beside=len(", ".join(PANELS)))
     assert len(view.notices) <= len(VIEW_KEYS) and read_view(view_query(view)) == view
+    asked = read_asked(made.query)
+    sentences_are_fit_to_show(asked.notices, beside=len(", ".join(each.name for each in lockable())))
+    assert len(asked.notices) <= len(ASKED_KEYS) and read_asked(asked_query(asked.wanted)) == asked
     pins = pinned(link)
     sentences_are_fit_to_show(link.notices)
     sentences_are_fit_to_show(pins.notices, beside=max(map(own_words, BY_NAME)))
@@ -63,7 +68,7 @@ def open_as_the_page_does(made):
         sentences_are_fit_to_show([problem.message])
     except SettingsError as problem:
         assert problem.errors == checked.errors
-    return texts, checked, fitted(texts, pins.settings)
+    return texts, checked, fitted(texts, pins.settings, asked=asked_query(asked.wanted))
 
 
 @pytest.mark.parametrize("first", range(0, LINKS, AT_ONCE))
@@ -89,7 +94,7 @@ def test_the_links_are_as_hostile_as_they_should_be():
     queries = [hostile(seed).query for seed in range(LINKS)]
     assert len(set(queries)) > 0.95 * LINKS and [hostile(seed).query for seed in range(50)] == queries[:50]
     whole = "\n".join(queries)
-    assert {VERSION_KEY, PIN_KEY, LANGUAGE_KEY, *VIEW_KEYS} == set(OWN_KEYS)
+    assert {VERSION_KEY, PIN_KEY, LANGUAGE_KEY, *ASKED_KEYS, *VIEW_KEYS} == set(OWN_KEYS)
     for key in KEYS:
         assert f"{key}=" in whole, key
     for part in ("__proto__", "%00", "NaN", "1e309", "%3Cscript", "%ED%A0%80".lower(), "\x00", "rank=0&rank=1&"):

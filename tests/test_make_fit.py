@@ -157,6 +157,15 @@ def test_what_is_kept_is_in_no_offer():
     assert {name for offer in kept.offers for step in offer.steps for name in step.change}.isdisjoint({"sequence_length", "micro_batch", "gradient_accumulation_steps"})
 
 
+def test_where_nothing_fits_what_is_kept_is_in_nothing_that_is_offered_instead():
+    run = parse({"model": "llama-3.1-70b", "gpu": "24"})
+    labels = {"model": "Largest model of the family", "gpu": "Smallest GPU class", "sharding": "Fewest GPUs like this one"}
+    assert [row.label for row in make_fit_report.turn_rows(make_fit(run))] == [labels[name] for name in ("gpu", "sharding", "model")]
+    for kept, label in labels.items():
+        assert label not in {row.label for row in make_fit_report.turn_rows(make_fit(run, keep=[kept]))}
+    assert make_fit_report.turn_rows(make_fit(run, keep=BY_NAME)) == ()
+
+
 def test_what_is_required_is_there_in_every_offer():
     made = make_fit(parse(TIGHT), at_least={"sequence_length": 3072, "effective_batch": 64})
     assert made.run.settings.effective_batch >= 64 and made.run.settings.sequence_length == 4096

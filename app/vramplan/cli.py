@@ -16,6 +16,7 @@ from typing import TextIO
 
 from vramplan import badge, blocks, brought, chronicle, cli_export, cli_lengths, cli_pins, measure, own_run, pins, pins_report, scene, tables
 from vramplan.accountings import ACCOUNTINGS, estimate
+from vramplan.asked import read_asked
 from vramplan.catalogue import CUSTOM, DIMENSIONS, defaults
 from vramplan.checks import came
 from vramplan.compare import compare
@@ -244,9 +245,12 @@ def _accountings(options: argparse.Namespace, current: Estimate) -> int:
 
 def _make_it_fit(options: argparse.Namespace, current: Estimate) -> int:
     """The changes that make the run fit."""
+    asked = read_asked(_given(options, "link") or "")
+    for notice in asked.notices:
+        _note(notice)
     keep = [name.strip().replace("-", "_") for text in options.keep or () for name in text.split(",") if name.strip()]
     try:
-        made = make_fit(current.settings, keep=keep, at_least=dict(map(_required, options.at_least or ())))
+        made = make_fit(current.settings, keep=(*asked.wanted.keep, *keep), at_least={**asked.wanted.at_least, **dict(map(_required, options.at_least or ()))})
     except SettingsError as problem:
         return _wrong(problem)
     except NotExpressible as problem:

@@ -11,6 +11,9 @@ from vramplan.ledger import Term
 from vramplan.policy import AS_THE_STACK, policy
 from vramplan.settings import Settings
 
+OF_OTHER_RUNS = ("model", "gpu")
+"""Settings that no set of changes touches, but what is offered where none is enough."""
+
 LEFT_TO_THE_STACK = ("kbit_preparation", "base_precision", "trainable_precision")
 """Settings that may be left to the stack, and are named by it as here."""
 
@@ -89,6 +92,11 @@ def applied(settings: Settings, steps: Iterable[Step]) -> Settings | None:
     return changed
 
 
+def changeable(settings: Settings) -> frozenset[str]:
+    """Names of the settings that what makes this run fit may change."""
+    return frozenset((*OF_OTHER_RUNS, *(name for lever in levers(settings) for name in lever.names)))
+
+
 @dataclass(frozen=True)
 class Lockable:
     """A setting that can be kept as it is: its name, and what it is called."""
@@ -98,8 +106,8 @@ class Lockable:
 
 
 def lockable() -> tuple[Lockable, ...]:
-    """Every setting that has a lever, in the order of the settings."""
-    names = {entry["setting"] for entry in _declared()}
+    """Every setting that has a lever, or that what is offered besides would change, in the order of the settings."""
+    names = {*OF_OTHER_RUNS, *(entry["setting"] for entry in _declared())}
     return tuple(Lockable(field.name, field.label) for field in BY_NAME.values() if field.name in names)
 
 

@@ -1,6 +1,6 @@
 """The query string of a shared link: a defaults version, what differs from those defaults, and the runs that are pinned beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from urllib.parse import parse_qsl, urlencode
@@ -24,6 +24,9 @@ FROM_HERE = "&"
 VIEW_KEYS = ("embed", "panels", "lock", "theme")
 """Keys that say how the page is shown, and nothing of the run; view.py reads them."""
 
+ASKED_KEYS = ("keep", "at_least")
+"""Keys that say what a run that is made to fit keeps and must have; asked.py reads them."""
+
 LANGUAGE_KEY = "lang"
 """The key that names the language of the page and says nothing of the run; static/boot.mjs reads it."""
 
@@ -44,11 +47,12 @@ MAX_QUERY = 2_000
 class Query:
     """A query string, the names of the settings that did not fit in it, and how many of the pinned runs, the last ones, did not.
 
-    unpinned: the same without any pinned run.
+    run: the run alone. unpinned: with what is asked of it, without any pinned run.
     """
 
     text: str
     left_out: tuple[str, ...]
+    run: str
     unpinned: str
     left_pins: int
 
@@ -109,22 +113,23 @@ def texts_to_query(texts: Mapping[str, str]) -> str:
     return fitted(texts).text
 
 
-def fitted(texts: Mapping[str, str], pins: Sequence[Settings] = (), *, room: int = MAX_QUERY) -> Query:
+def fitted(texts: Mapping[str, str], pins: Sequence[Settings] = (), *, asked: str = "", room: int = MAX_QUERY) -> Query:
     """The query string of text as typed and of pinned runs, in so many characters: the longest texts are left out, then the last pins.
 
-    The version of the defaults stays, whatever the room.
+    asked: the part of it that says what is asked of the run. That and the version of the defaults stay, whatever the room.
     """
+    asked = f"&{asked}" if asked else ""
     values = {name: texts.get(name, default).strip() for name, default in defaults().items()}
     left_out = check(values, values).unused
     kept = {name: text for name, text in changed_texts(values).items() if name not in left_out}
     too_long: list[str] = []
-    while len(query := _query(kept)) > room and kept:
+    while len(query := _query(kept)) + len(asked) > room and kept:
         too_long.append(max(kept, key=lambda name: len(kept[name])))
         del kept[too_long[-1]]
     kept_pins = tuple(pins)
-    while len(text := _with_pins(query, kept_pins)) > room and kept_pins:
+    while len(text := _with_pins(query + asked, kept_pins)) > room and kept_pins:
         kept_pins = kept_pins[:-1]
-    return Query(text, tuple(too_long), query, len(pins) - len(kept_pins))
+    return Query(text, tuple(too_long), query, query + asked, len(pins) - len(kept_pins))
 
 
 def _with_pins(query: str, pins: Sequence[Settings]) -> str:
@@ -189,7 +194,7 @@ def read_query(address: str) -> Link:
     if len(pins) > MAX_PINS:
         notices.append(f"The link pins {count_text(len(pins))} runs; the first {MAX_PINS} are used.")
     for key, value in pairs:
-        if key in (VERSION_KEY, PIN_KEY, LANGUAGE_KEY, *VIEW_KEYS):
+        if key in (VERSION_KEY, PIN_KEY, LANGUAGE_KEY, *ASKED_KEYS, *VIEW_KEYS):
             continue
         if key not in BY_NAME:
             unknown.setdefault(key)
@@ -205,6 +210,16 @@ def read_query(address: str) -> Link:
 def pairs_of(address: str) -> list[tuple[str, str]]:
     """Every key and value of an address, or of a query string with or without its leading '?'."""
     return parse_qsl(_query_part(address), keep_blank_values=True, errors="replace")
+
+
+def usable_parts(text: str, usable: Callable[[str], object], must: str, notices: list[str]) -> tuple[str, ...]:
+    """The usable parts of a comma list, each once; the first that is not usable is named in a notice."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    wrong = [part for part in parts if not usable(part)]
+    if wrong:
+        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        notices.append(f"{must}; got {quoted(wrong[0])}{more}. The rest is used.")
+    return tuple(dict.fromkeys(part for part in parts if usable(part)))
 
 
 def _unknown_keys(keys: list[str]) -> str:

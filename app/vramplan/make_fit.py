@@ -112,19 +112,25 @@ class MadeToFit:
 
     @cached_property
     def smallest_gpu(self) -> SmallestGpu | None:
-        """The smallest class of card on which the run fits without changes; None where no class is large enough."""
-        return smallest_gpu(self.run)
+        """The smallest class of card on which the run fits without changes; None where no class is large enough, or the card is kept."""
+        found = smallest_gpu(self.run)
+        return found if found and self._leaves(self.run.settings.varied(gpu=found.gpu.name)) else None
 
     @cached_property
     def divided(self) -> Settings | None:
-        """The run over the fewest GPUs that divide everything, on the card that was chosen; None where no number is enough."""
+        """The run over the fewest GPUs that divide everything, on the card that was chosen; None where no number is enough, or what
+        divides it is kept."""
         settings = self.run.settings
         count, sharding = (None, "") if settings.serves else fewest_of(settings.varied(sharding="none", sharded_over=1, offload="none"))
-        return settings.varied(sharding=sharding, sharded_over=count, offload="none") if count else None
+        divided = settings.varied(sharding=sharding, sharded_over=count, offload="none") if count else None
+        return divided if divided and self._leaves(divided) else None
 
     @cached_property
     def smaller_model(self) -> Estimate | None:
-        """The run with the largest model of the family that fits without changes; None where there is none."""
+        """The run with the largest model of the family that fits without changes; None where there is none, or the
+        model is kept."""
+        if "model" in self.wanted.keep:
+            return None
         settings, own = self.run.settings, self.run.parameters.total
         smaller = ((base_parameters(each.architecture), each) for each in relatives(settings.model) if each.max_sequence_length >= settings.sequence_length)
         for _, preset in sorted(((count, each) for count, each in smaller if count < own), key=lambda pair: -pair[0]):
@@ -132,6 +138,10 @@ class MadeToFit:
             if isinstance(counted, Estimate) and counted.fits:
                 return counted
         return None
+
+    def _leaves(self, settings: Settings) -> bool:
+        """Whether another run has everything that is kept."""
+        return all(getattr(settings, name) == getattr(self.run.settings, name) for name in self.wanted.keep)
 
 
 def as_it_is(settings: Settings) -> Offer:

@@ -7,7 +7,7 @@ from vramplan import words
 from vramplan.fields import BY_NAME
 from vramplan.front import Point
 from vramplan.growth import Grown
-from vramplan.levers import BATCH, Step
+from vramplan.levers import BATCH, Step, changeable
 from vramplan.link import to_query
 from vramplan.make_fit import MOST_CHANGES, MadeToFit, Offer
 from vramplan.units import count_text, counted, gib_text
@@ -108,7 +108,7 @@ def sentence(made: MadeToFit) -> str:
 
 
 def _kept(made: MadeToFit) -> str:
-    names = [words.inside(BY_NAME[name].label) for name in sorted(made.wanted.keep)]
+    names = [words.inside(BY_NAME[name].label) for name in sorted(made.wanted.keep & changeable(made.run.settings))]
     return f" with {', '.join(names)} kept" if names else ""
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from vramplan.catalogue import DIMENSIONS, TRAITS
 from vramplan.checks import quoted
 from vramplan.fields import BY_NAME
-from vramplan.link import MAX_PAIRS, VIEW_KEYS, pairs_of
+from vramplan.link import MAX_PAIRS, VIEW_KEYS, pairs_of, usable_parts
 
 EMBED, PANELS_KEY, LOCK, THEME = VIEW_KEYS
 """The keys: a frame in another page; which parts it shows; which settings stay; light or dark."""
@@ -89,8 +89,8 @@ def read_view(address: str) -> View:
     if embed != "1":
         notices += [f"{key} is not used: it applies with {EMBED}=1 only." for key in (PANELS_KEY, LOCK) if key in given]
         return View(theme=theme, notices=tuple(notices))
-    panels = _names(given.get(PANELS_KEY, ""), PANELS, f"{PANELS_KEY} must be a comma list of {', '.join(PANELS)}", notices)
-    lock = _names(given.get(LOCK, ""), {*BY_NAME, EVERYTHING}, f"{LOCK} must be a comma list of settings, or {EVERYTHING}", notices)
+    panels = usable_parts(given.get(PANELS_KEY, ""), PANELS.__contains__, f"{PANELS_KEY} must be a comma list of {', '.join(PANELS)}", notices)
+    lock = usable_parts(given.get(LOCK, ""), {*BY_NAME, EVERYTHING}.__contains__, f"{LOCK} must be a comma list of settings, or {EVERYTHING}", notices)
     return View(True, panels or USUAL_PANELS, lock, theme, tuple(notices))
 
 
@@ -104,13 +104,3 @@ def view_query(view: View) -> str:
     if view.theme != USUAL_THEME:
         parts[THEME] = view.theme
     return urlencode(parts, safe=",")
-
-
-def _names(text: str, known: Mapping | set, must: str, notices: list[str]) -> tuple[str, ...]:
-    """The known names of a comma list, each once; the first that is not known is named in a notice."""
-    names = [part.strip() for part in text.split(",") if part.strip()]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        notices.append(f"{must}; got {quoted(unknown[0])}{more}. The rest is used.")
-    return tuple(dict.fromkeys(name for name in names if name in known))

@@ -1,5 +1,6 @@
 """What makes a run fit: what must stay, sets of changes with what they cost, larger runs, and where to turn. Every row opens that run."""
 
+from vramplan.asked import AT_LEAST, KEEP
 from vramplan.frontchart import FrontChart, Line, Mark
 from vramplan.levers import Lockable
 from vramplan.make_fit_report import FRONT_SENTENCE, UNCHANGED, Front, FrontCell, GrownRow, OfferRow, Told, TurnRow, front_cell
@@ -41,14 +42,14 @@ def asked(lockable: tuple[Lockable, ...]) -> Element:
 
 
 def _lock(each: Lockable) -> Element:
-    return h("li", h("label", h("input", type="checkbox", name="keep", value=each.name), " ", each.label))
+    return h("li", h("label", h("input", type="checkbox", name=KEEP, value=each.name), " ", each.label))
 
 
 def _number(name: str, label: str, unit: str) -> Element:
     return h(
         "div",
         h("label", label, for_=name, class_="label"),
-        h("input", type="text", inputmode="numeric", id=name, autocomplete="off", aria_describedby=f"{name}-hint {PROBLEM}"),
+        h("input", type="text", inputmode="numeric", id=name, name=AT_LEAST, autocomplete="off", aria_describedby=f"{name}-hint {PROBLEM}"),
         h("p", f"{unit}; empty for as it is", class_="hint", id=f"{name}-hint"),
     )
 

@@ -9,13 +9,15 @@ from playwright.sync_api import expect
 import pytest
 
 from vramplan import make_fit_report, report
+from vramplan.asked import read_asked
 from vramplan.front import front
 from vramplan.growth import growth
 from vramplan.link import to_query
-from vramplan.make_fit import make_fit
+from vramplan.make_fit import Wanted, make_fit
 import runs
 
 TIGHT = {"method": "lora", "gpu": "16", "sequence_length": "4096"}
+LARGE = {"method": "lora", "gpu": "24", "sequence_length": "4096", "micro_batch": "8"}
 
 
 @pytest.fixture
@@ -93,6 +95,77 @@ def test_what_is_required_is_in_every_set_and_a_bad_number_is_one_sentence(calcu
     box.press("Enter")
     expect_sets(part, make_fit(runs.of(**TIGHT).settings))
     expect(box).to_have_attribute("aria-invalid", "false")
+
+
+def test_what_is_asked_for_is_part_of_the_address(visit):
+    asked = {"keep": ["method", "model"], "at_least": {"sequence_length": 4096}}
+    run = runs.of(**LARGE).settings
+    calculator = visit().open(f"?{to_query(run)}&keep=method,model,colour&at_least=sequence_length=4096")
+    part = calculator.region("Make it fit")
+    expect(calculator.notices).to_contain_text("got “colour”. The rest is used.")
+    made = make_fit(run, **asked)
+    expect_sets(part, made)
+    part.get_by_text("What must stay", exact=True).click()
+    expect(part.get_by_role("checkbox", name="Training method")).to_be_checked()
+    expect(part.get_by_role("checkbox", name="Model", exact=True)).to_be_checked()
+    box = part.get_by_label("Sequence length of at least")
+    expect(box).to_have_value("4096")
+
+    part.get_by_role("checkbox", name="Gradient checkpointing").check()
+    more = make_fit(run, keep=[*asked["keep"], "checkpointing"], at_least=asked["at_least"])
+    expect_sets(part, more)
+    box.fill("many")
+    box.press("Enter")
+    box.fill("2048")
+    box.press("Enter")
+    least = make_fit(run, keep=more.wanted.keep, at_least={"sequence_length": 2048})
+    expect_sets(part, least)
+    assert read_asked(calculator.query).wanted == least.wanted
+    calculator.page.go_back(wait_until="commit")
+    expect(box).to_have_value("")
+    calculator.page.go_back(wait_until="commit")
+    expect_sets(part, more)
+    assert read_asked(calculator.query).wanted == more.wanted
+    calculator.page.go_back(wait_until="commit")
+    expect_sets(part, made)
+    expect(part.get_by_role("checkbox", name="Gradient checkpointing")).not_to_be_checked()
+    calculator.page.go_forward(wait_until="commit")
+    calculator.page.reload()
+    calculator.wait_ready()
+    expect_sets(part, more)
+
+    row = make_fit_report.offer_rows(more)[0]
+    part.get_by_role("link", name="; ".join(row.changes), exact=True).click()
+    calculator.expect_headline(runs.of_query(row.query))
+    assert read_asked(calculator.query).wanted == more.wanted
+    calculator.button("Reset").click()
+    calculator.expect_headline(runs.of())
+    assert read_asked(calculator.query).wanted == Wanted()
+
+
+def test_what_is_locked_in_a_frame_stays_when_a_run_is_made_to_fit(visit):
+    run = runs.of(**LARGE).settings
+    lock = "model,method,sequence_length"
+    calculator = visit().open(f"?{to_query(run)}&keep=checkpointing&embed=1&panels=headline,make-fit&lock={lock}")
+    part = calculator.region("Make it fit")
+    expect_sets(part, make_fit(run, keep=[*lock.split(","), "checkpointing"]))
+    part.get_by_text("What must stay", exact=True).click()
+    for name in ("Model", "Training method", "Sequence length"):
+        expect(part.get_by_role("checkbox", name=name, exact=True)).to_be_disabled()
+        expect(part.get_by_role("checkbox", name=name, exact=True)).to_be_checked()
+    part.get_by_role("checkbox", name="Gradient checkpointing").uncheck()
+    made = make_fit(run, keep=lock.split(","))
+    expect_sets(part, made)
+    assert read_asked(calculator.query).wanted == Wanted()
+    row = make_fit_report.offer_rows(made)[0]
+    part.get_by_role("link", name="; ".join(row.changes), exact=True).click()
+    calculator.expect_headline_alone(runs.of_query(row.query))
+    box = part.get_by_label("Sequence length of at least")
+    box.fill("8192")
+    box.press("Enter")
+    expect(part.get_by_role("status")).to_have_text("sequence_length is kept at 4,096, so it cannot be at least 8,192.")
+    link = calculator.root.get_by_role("link", name="Full page").get_attribute("href")
+    assert read_asked(link).wanted == Wanted(at_least={"sequence_length": 8192})
 
 
 def test_a_run_that_fits_says_how_far_it_can_grow(calculator, part):
