@@ -132,7 +132,7 @@ function inItsLanguage() {
 
 async function main() {
   const place = inItsLanguage();
-  if (place && navigator.onLine) { // without a network there is the page that is kept
+  if (place && (navigator.onLine || navigator.serviceWorker?.controller)) { // without a network there are the pages that are kept
     location.replace(place);
     return;
   }

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from html import escape
 
 from vramplan import chronicle
+from vramplan.language import told
 from vramplan.scene import ROW, Area, Label, Line, Mark, Path, Piece, Scene
 from vramplan.timeline import Timeline
 
@@ -57,10 +58,10 @@ class Sheet:
 
 def sheet(drawn: Scene, shown: Timeline, over: Timeline | None = None) -> Sheet:
     """Title and sentences on top, below the drawing the legend with what each component holds at the peak, and remarks."""
-    told = [chronicle.sentence(shown), *([chronicle.against(shown, over)] if over else [])]
-    top = ROW * (len(told) + 2)
+    sentences = [chronicle.sentence(shown), *([chronicle.against(shown, over)] if over else [])]
+    top = ROW * (len(sentences) + 2)
     texts = [Label("title", ROW, 2 * ROW - 4, "start", drawn.title)]
-    texts += [Label("told", ROW, ROW * (number + 3), "start", text) for number, text in enumerate(told)]
+    texts += [Label("told", ROW, ROW * (number + 3), "start", text) for number, text in enumerate(sentences)]
     entries = [(entry.name, f"{entry.label} {entry.gib}") for entry in chronicle.legend(shown, shown.peak_index)]
     entries += [("over", "the run laid over")] if over else []
     per_row = max(1, (drawn.frame.width - 2 * ROW) // LEGEND_WIDTH)
@@ -77,13 +78,13 @@ def sheet(drawn: Scene, shown: Timeline, over: Timeline | None = None) -> Sheet:
 
 
 def svg(drawn: Scene, shown: Timeline, over: Timeline | None = None) -> str:
-    """The scene as a file."""
+    """The scene as a file, in the language in use."""
     planned, width = sheet(drawn, shown, over), drawn.frame.width
     return "\n".join((
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {planned.height}" width="{width}" height="{planned.height}" '
         'role="img" aria-labelledby="title description">',
-        f'<title id="title">{escape(drawn.title)}</title>',
-        f'<desc id="description">{escape(drawn.description)}</desc>',
+        f'<title id="title">{escape(told(drawn.title))}</title>',
+        f'<desc id="description">{escape(told(drawn.description))}</desc>',
         f"<style>:root {{ color-scheme: light dark; {_variables(LIGHT)} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}{STYLE}{_areas()}</style>",
         f'<rect class="ground" width="{width}" height="{planned.height}"/>',
         f'<g transform="translate(0 {planned.top})">',
@@ -139,7 +140,7 @@ def diamond(mark: Mark, size: int = PEAK_SIZE) -> str:
 
 
 def _text(label: Label, role: str) -> str:
-    return f'<text class="{role}" x="{label.x:g}" y="{label.y:g}" text-anchor="{label.anchor}">{escape(label.text)}</text>'
+    return f'<text class="{role}" x="{label.x:g}" y="{label.y:g}" text-anchor="{label.anchor}">{escape(told(label.text))}</text>'
 
 
 def _key(key: Mark) -> str:

@@ -11,7 +11,7 @@ from vramplan.importing.hub import ORIGIN
 from vramplan.language import ENGLISH, LANGUAGES, book
 from vramplan_site import deploy, errors, sums, toolchain
 from vramplan_site.licences import write_licences
-from vramplan_site.pages import write_pages
+from vramplan_site.pages import page_name, write_pages
 from vramplan_site.runtime import EXTRAS, PYODIDE_SCRIPTS, Runtime, make_runtime
 from vramplan_site.toolchain import CACHE, DIST, ROOT, say
 from pyscript.snapshot import answer
@@ -175,14 +175,16 @@ def ways(runtime: Runtime, start: dict, rest: dict) -> list[dict]:
 
 def write_service_worker(dist: Path) -> None:
     """Write the script that keeps this build for use without a network; its name never changes, its content does with the build."""
-    page = (dist / PAGE).read_bytes()
-    manifest = json.loads((dist / named_manifest(page)).read_text("utf-8"))
+    pages = {page_name(code): (dist / page_name(code)).read_bytes() for code in LANGUAGES}
+    manifest = json.loads((dist / named_manifest(pages[PAGE])).read_text("utf-8"))
     files = {
-        *first_files(dist), *(file["url"] for way in manifest["ways"][:2] for file in (*way["files"], *way["rest"])),
+        *first_files(dist), *(name for page in pages.values() for name in named_files(page)),
+        *(file["url"] for way in manifest["ways"][:2] for file in (*way["files"], *way["rest"])),
         *(package["file_name"] for package in manifest["lock"]["packages"].values()),
     }
     hashes = {name: sums.integrity((dist / name).read_bytes()) for name in sorted(files - {PAGE})}
-    told = {"BUILD": short_hash(page), "PAGE": sorted(named_files(page)), "FILES": hashes}
+    named = {name: sorted(named_files(page)) for name, page in pages.items()}
+    told = {"BUILD": short_hash(b"".join(pages.values())), "PAGES": named, "FILES": hashes}
     head = "".join(f"const {key} = {json.dumps(value)};\n" for key, value in told.items())
     (dist / SERVICE_WORKER).write_text(head + (ROOT / "static" / SERVICE_WORKER).read_text("utf-8"), "utf-8")
 

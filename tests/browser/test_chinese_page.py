@@ -4,6 +4,7 @@ Belongs here: what a visitor of a page in another language sees and hears. Phras
 """
 
 from urllib.parse import parse_qs
+from xml.etree import ElementTree
 
 from playwright.sync_api import expect
 import pytest
@@ -166,6 +167,16 @@ def test_no_english_is_left_in_what_is_brought_and_answered(chinese):
         place.get_by_role("button", name=action).click()
         expect(place.get_by_role("status").first).not_to_be_empty()
         assert english_in(chinese) == []
+
+
+def test_no_english_is_left_in_the_drawing_that_is_saved(chinese):
+    chinese.travel("?v=2")
+    with chinese.page.expect_download() as saving:
+        chinese.button("保存为 SVG").click()
+    drawing = ElementTree.parse(saving.value.path())
+    texts = [text for element in drawing.iter() if not element.tag.endswith("style") and (text := (element.text or "").strip())]
+    assert any("峰值" in text for text in texts) and len(texts) > 20
+    assert [text for text in texts if set(plain_words(text)) - NAMES] == []
 
 
 def test_no_english_is_left_in_the_share_dialog(chinese):

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 import pytest
 
 from conftest import DIST, serving
+from vramplan import report
 import runs
 import workers
 from vramplan_site.site import write_service_worker
@@ -80,6 +81,30 @@ def test_the_second_visit_needs_no_network(online):
         page.dialog.get_by_role("button", name="Save as JSON").click()
     with open(saving.value.path(), encoding="utf-8") as file:
         assert json.load(file)["peak_bytes"] == runs.of(**RUN).peak_bytes
+
+
+def test_the_page_in_every_language_is_kept_with_the_first_visit_to_any_of_them(visit):
+    with serving(DIST) as address:
+        visitor = visit(site=address, service_workers="allow", locale="zh-CN")
+        first = visitor.blank()
+        first.root.goto(address + QUERY)
+        first.page.wait_for_url("**/zh.html?**")
+        first.wait_ready()
+        kept(first)
+        first.page.close()
+    visitor.watch.allow_error("ERR_CONNECTION_REFUSED")
+    visitor.context.set_offline(True)
+    page = visitor.blank()
+    page.root.goto(address + QUERY)
+    page.page.wait_for_url("**/zh.html?**")
+    page.wait_ready()
+    expect(page.root.locator("html")).to_have_attribute("data-way", "snapshot")
+    peak = report.headline(runs.of(**RUN)).peak
+    expect(page.region("估计峰值")).to_contain_text(peak)
+    page.root.get_by_role("link", name="English").click()
+    page.page.wait_for_url("**/index.html?**")
+    page.wait_ready()
+    page.expect_headline(runs.of(**RUN))
 
 
 def test_a_new_build_is_seen_at_once_and_never_mixed_with_the_old_one(online, tmp_path):
