@@ -5,9 +5,11 @@ import http.client
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
+import time
 import tomllib
 import zipfile
 from pathlib import Path
@@ -15,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from pyscript.tree import h, markup
-from vramplan_site import headers, pages, sums, toolchain
+from vramplan_site import headers, pages, runtime, sums, toolchain
 from vramplan_site.server import open_server
 from vramplan_site.site import first_files
 from vramplan_site.toolchain import DIST, ROOT
@@ -235,6 +237,18 @@ def test_what_is_downloaded_first_is_what_the_manifest_says(ways):
     for way in ways.values():
         for file in way["files"]:
             assert (DIST / file["url"]).stat().st_size == file["bytes"]
+
+
+def test_sources_of_another_time_and_place_make_the_same_archive(tmp_path, monkeypatch):
+    runtime.write_sources(tmp_path / "here.zip")
+    copies = {name: shutil.copytree(folder, tmp_path / name) for name, folder in runtime.PACKAGES.items()}
+    for file in tmp_path.rglob("*.*"):
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+    monkeypatch.setattr(runtime, "PACKAGES", copies)
+    monkeypatch.setattr(runtime, "PHRASES", copies["vramplan"] / "data" / "languages")
+    monkeypatch.setattr(time, "time", lambda: 1_100_000_000.0)
+    runtime.write_sources(tmp_path / "there.zip")
+    assert (tmp_path / "here.zip").read_bytes() == (tmp_path / "there.zip").read_bytes()
 
 
 def test_rest_completes_the_standard_library(ways, tmp_path):

@@ -184,17 +184,20 @@ def make_start(folder: Path, pyodide: Path, stdlib: Path) -> None:
 
 
 def write_sources(target: Path) -> None:
-    """One archive of our packages as the page will import them: modules, and data files as JSON, which reads faster."""
+    """One archive of our packages as the page will import them: modules, and data files as JSON, which reads faster.
+
+    The same sources give the same bytes, whenever their files were written.
+    """
     modules = set(page_modules().values())
     with zipfile.ZipFile(target, "w") as archive:
         for package, folder in PACKAGES.items():
             for file in sorted(folder.rglob("*")):
                 place = f"{package}/{file.relative_to(folder).as_posix()}"
                 if file in modules:
-                    archive.write(file, place)
+                    archive.writestr(zipfile.ZipInfo(place, FIXED_DATE), file.read_bytes())
                 elif file.suffix == ".toml" and file.parent != PHRASES:
                     content = json.dumps(tomllib.loads(file.read_text("utf-8")), default=str, ensure_ascii=False, separators=(",", ":"))
-                    archive.writestr(place.replace(".toml", ".json"), content)
+                    archive.writestr(zipfile.ZipInfo(place.replace(".toml", ".json"), FIXED_DATE), content)
 
 
 def make_snapshot(folder: Path, pyodide: Path, start: Path) -> None:
