@@ -1,5 +1,6 @@
 """What the page may do: nothing is in its way, and nothing else is possible; damaged parts are refused."""
 
+from html import escape, unescape
 import re
 import shutil
 
@@ -161,6 +162,78 @@ def test_what_a_page_never_does_is_impossible(visit, address):
             assert [each for each in told if each.startswith(directive)], (directive, told)
         assert page.root.evaluate("location.href").startswith(address)
         assert elsewhere.asked == []
+
+
+TAG = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
+
+TELL = """
+document.addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI }) => {
+    document.documentElement.dataset.violations = `${document.documentElement.dataset.violations ?? ""};${effectiveDirective} ${blockedURI}`;
+});
+"""
+"""A script that runs before those of the page and writes what was blocked on the page, where a test can wait for it."""
+
+
+def see_a_formula(page):
+    page.region("How it is calculated").get_by_role("math").first.scroll_into_view_if_needed()
+
+
+def share_in_a_frame(page):
+    page.wait_ready()
+    page.share()
+    page.dialog.get_by_text("In a page of documentation", exact=True).click()
+
+
+def fetch_a_model(page):
+    page.wait_ready()
+    page.fetch("org/name")
+
+
+NEEDED = {
+    "script-src 'self'": ("script-src-elem", None), "script-src 'wasm-unsafe-eval'": ("script-src", None), "style-src 'self'": ("style-src-elem", None),
+    "img-src 'self'": ("img-src", None), "img-src data:": ("img-src data", share_in_a_frame), "font-src 'self'": ("font-src", see_a_formula),
+    "connect-src 'self'": ("connect-src", None), "connect-src https://huggingface.co": ("connect-src https://huggingface.co", fetch_a_model),
+    "frame-src 'self'": ("frame-src", share_in_a_frame), "worker-src 'self'": ("worker-src", None), "trusted-types service-worker": ("trusted-types", None),
+}
+"""Everything that the policy grants, what the browser then says is blocked without it, and what a visitor does to need it."""
+
+
+def granted(policy):
+    """Every source of every directive."""
+    directives = [part.split() for part in policy.split("; ")]
+    return [f"{name} {source}" for name, *sources in directives for source in sources if source != "'none'" and not name.startswith("require-")]
+
+
+def without(policy, grant):
+    """The policy that does not grant one thing. A directive that grants nothing else then says 'none': where it is left out another stands for it."""
+    name, source = grant.split()
+    parts = []
+    for part in policy.split("; "):
+        directive, *sources = part.split()
+        kept = [each for each in sources if (directive, each) != (name, source)]
+        parts.append(" ".join((directive, *(kept or ["'none'"]))))
+    return "; ".join(parts)
+
+
+def test_nothing_is_granted_that_is_not_known_to_be_needed():
+    (policy,) = TAG.findall((DIST / "index.html").read_text("utf-8"))
+    assert sorted(granted(unescape(policy))) == sorted(NEEDED)
+
+
+@pytest.mark.parametrize("grant", NEEDED)
+def test_without_any_one_grant_something_that_the_page_needs_is_blocked(visit, grant):
+    blocked, need = NEEDED[grant]
+    visitor = visit(service_workers="allow")
+    visitor.watch.allow_error(".*")
+    visitor.context.add_init_script(TELL)
+
+    body = TAG.sub(lambda match: match[0].replace(match[1], escape(without(unescape(match[1]), grant))), (DIST / "index.html").read_text("utf-8"))
+    visitor.context.route(re.compile(r"/\?v="), lambda route: route.fulfill(body=body, content_type="text/html"))
+    page = visitor.blank()
+    page.root.goto(visitor.site + QUERY)
+    if need:
+        need(page)
+    expect(page.root.locator("html")).to_have_attribute("data-violations", re.compile(f";{blocked}"))
 
 
 REFUSED = {
