@@ -22,10 +22,10 @@ from pyscript.views import make_fit as view
 AFTER = 100
 """Milliseconds without a change before the search begins: the answer and the panels come first."""
 
-SLICE = 12
+SLICE = 40
 """Milliseconds that are worked at a time, before whatever else waits has its turn."""
 
-RENEWED = 100
+RENEWED = 150
 """Milliseconds after which what was found so far is shown, and again after so many more."""
 
 DONE = "make-fit"

@@ -44,6 +44,9 @@ QUOTED = re.compile("“[^”]*”")
 
 SENTENCE_END = re.compile(r"(?<=[.!?…]) (?=[^a-z])")
 
+LISTED, LIGHT = "; ", 12
+"""What stands between the members of a list, and letters of a phrase from which it may have that within it: a lighter one is within a member."""
+
 MOST_KEPT = 8_000
 """Texts whose translation is kept, before all are forgotten."""
 
@@ -178,8 +181,9 @@ class PhraseBook:
         other = text[:1].swapcase() + text[1:]
         there = {*WORD.findall(text), *WORD.findall(other)[:1]}
         near = [each for word in there for each in self._by_word.get(word, ()) if each.words <= there]
-        for phrase in sorted((*near, *self._loose), key=lambda each: -each.weight):
-            yield from self._of(phrase, text if text.startswith(phrase.parts[0]) else other)
+        listed = [each for each in self._joints if each.parts[2] == LISTED and LISTED in text]
+        for phrase in sorted((*near, *self._loose, *listed), key=lambda each: -(LIGHT if each in listed else each.weight)):
+            yield from self._joined(phrase, text) if phrase in listed else self._of(phrase, text if text.startswith(phrase.parts[0]) else other)
         yield from self._among_elements(text)
         yield from self._sentences(text)
         for joint in self._joints:
