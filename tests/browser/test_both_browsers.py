@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+import re
 
 from playwright.sync_api import expect
 import pytest
@@ -11,12 +12,17 @@ from configurations import random_configurations
 from vramplan import report, words
 from vramplan.chart import layout
 from vramplan.fit import fit
+from vramplan.view import read_view
 import answers
 import files
 import runs
+from test_embedding import AS_HIGH, ASKED, BORDERS, documentation, expect_announced, expect_no_chrome, expect_panels, full_page, other_site
 from test_fit_map import bring_to_sight, shown
 from test_pins import expect_pinned, pin
 from test_same_bytes import IN_PAGE
+
+FIXTURES = documentation, other_site
+"""Those of test_embedding.py that are used here, too."""
 
 LINK = {"model": "qwen3-8b", "method": "lora", "rank": "32", "gpu": "48", "sequence_length": "4096"}
 QUERY = "?v=2&" + "&".join(f"{name}={text}" for name, text in LINK.items())
@@ -160,6 +166,31 @@ def test_every_answer_is_the_same_in_the_page(calculator):
     where, text = calculator.root.evaluate(IN_PAGE, [source, json.dumps(CASES)])
     assert where == "emscripten" and len(json.loads(text)) == len(CASES)
     assert json.loads(text) == json.loads(answers.answers(json.dumps(CASES)))
+
+
+def test_a_frame_of_documentation_is_used_and_talks_with_the_page_around(documentation):
+    opened = documentation(f"v=2&gpu=12&{ASKED}")
+    (framed,) = opened.frames
+    expect_announced(opened, runs.of(gpu="12"))
+    framed.expect_headline_alone(runs.of(gpu="12"))
+    expect_panels(framed, read_view(ASKED).panels)
+    expect_no_chrome(framed)
+    framed.button("Settings").click()
+    expect(framed.control("model")).to_be_disabled()
+    box = framed.control("sequence_length")
+    box.press("ControlOrMeta+A")
+    box.press_sequentially("512")
+    framed.expect_headline_alone(runs.of(gpu="12", sequence_length="512"))
+    opened.say({"vramplan": 1, "type": "settings", "settings": {"rank": 8, "model": "llama-3.2-3b"}})
+    run = runs.of(gpu="12", sequence_length="512", rank="8")
+    expect_announced(opened, run)
+    framed.expect_setting("rank", "8")
+    framed.apply("What fits", re.compile("^Adapter targets: Attention only"))
+    run = runs.of(gpu="12", sequence_length="512", rank="8", adapter_targets="attention")
+    framed.expect_headline_alone(run)
+    assert runs.of_query(full_page(framed).get_attribute("href")) == run
+    framed.root.evaluate(AS_HIGH)
+    assert opened.box_height() == pytest.approx(framed.root.evaluate("document.body.getBoundingClientRect().height") + BORDERS, abs=1.5)
 
 
 def test_a_link_opens_its_run_and_a_reload_keeps_it(visit):

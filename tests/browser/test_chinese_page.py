@@ -11,8 +11,13 @@ import pytest
 
 from vramplan import report
 from vramplan.language import plain_words
+from vramplan.view import PANELS
 from pages import Calculator
 import runs
+from test_embedding import documentation, other_site
+
+FIXTURES = documentation, other_site
+"""Those of test_embedding.py that are used here, too."""
 
 CHINESE, ENGLISH = {"locale": "zh-CN"}, {"locale": "en-US"}
 QUERY = "?v=2&method=lora&gpu=80&sequence_length=4096"
@@ -167,6 +172,21 @@ def test_no_english_is_left_in_what_is_brought_and_answered(chinese):
         place.get_by_role("button", name=action).click()
         expect(place.get_by_role("status").first).not_to_be_empty()
         assert english_in(chinese) == []
+
+
+def test_a_frame_in_chinese_is_the_chinese_page_with_the_parts_of_the_link(documentation):
+    (framed,) = documentation(f"v=2&gpu=80&embed=1&lang=zh&panels={','.join(PANELS)}&lock=model,method", **ENGLISH).frames
+    framed.root.wait_for_url("**/zh.html?**")
+    framed.wait_ready()
+    expect_chinese(framed)
+    expect(framed.button("设置")).to_have_attribute("aria-expanded", "true")
+    expect(framed.root.locator("#field-model").get_by_role("combobox")).to_be_disabled()
+    peak = report.headline(runs.of(gpu="80")).peak
+    expect(framed.region("估计峰值")).to_contain_text(peak)
+    unfold(framed)
+    assert english_in(framed) == []
+    link = framed.root.get_by_role("link", name="完整页面").get_attribute("href")
+    assert link.startswith(f"{framed.root.url.partition('?')[0]}?") and runs.of_query(link) == runs.of(gpu="80")
 
 
 def test_no_english_is_left_in_the_drawing_that_is_saved(chinese):

@@ -5,6 +5,7 @@ import pytest
 
 from configurations import OPENING
 from vramplan import report
+from vramplan.view import PANELS
 import runs
 from test_accessibility import PHONE, SIDEWAYS, TABLET, WIDE, everything_unfolded
 
@@ -30,11 +31,16 @@ USUAL_LETTERS = {"standard": 16, "fixed": 13}
 
 
 @pytest.fixture
-def letters(calculator):
-    """Sets the size of letters that a browser is set to; the usual one comes back."""
-    session = calculator.page.context.new_cdp_session(calculator.page)
-    yield lambda times: session.send("Page.setFontSizes", {"fontSizes": {name: size * times for name, size in USUAL_LETTERS.items()}})
-    session.send("Page.setFontSizes", {"fontSizes": USUAL_LETTERS})
+def frame(visit):
+    """A frame that shows everything."""
+    return visit().open(f"?v=2&embed=1&panels={','.join(PANELS)}&lock=model")
+
+
+def set_letters(page, times):
+    """Set the size of letters that a browser is set to, as a multiple of the usual one."""
+    session = page.page.context.new_cdp_session(page.page)
+    session.send("Page.setFontSizes", {"fontSizes": {name: size * times for name, size in USUAL_LETTERS.items()}})
+    assert page.root.evaluate("getComputedStyle(document.documentElement).fontSize") == f"{USUAL_LETTERS['standard'] * times}px"
     session.detach()
 
 
@@ -46,15 +52,16 @@ def expect_all_in_sight(page, sizes):
     assert found == {size["width"]: (0, []) for size in sizes}
 
 
-def test_letters_of_twice_the_size_and_wider_spacing_cut_nothing_off(calculator, letters):
-    everything_unfolded(calculator)
-    letters(2)
-    assert calculator.root.evaluate("getComputedStyle(document.documentElement).fontSize") == "32px"
-    expect_all_in_sight(calculator, (WIDE, TABLET))
-    letters(1)
-    calculator.root.evaluate(SPACED)
-    expect_all_in_sight(calculator, (WIDE, TABLET, PHONE))
-    calculator.root.evaluate("document.adoptedStyleSheets = []")
+@pytest.mark.parametrize("shown", ("calculator", "frame"))
+def test_letters_of_twice_the_size_and_wider_spacing_cut_nothing_off(request, shown):
+    page = request.getfixturevalue(shown)
+    everything_unfolded(page)
+    set_letters(page, 2)
+    expect_all_in_sight(page, (WIDE, TABLET))
+    set_letters(page, 1)
+    page.root.evaluate(SPACED)
+    expect_all_in_sight(page, (WIDE, TABLET, PHONE))
+    page.root.evaluate("document.adoptedStyleSheets = []")
 
 
 def test_nothing_moves_by_itself(calculator):

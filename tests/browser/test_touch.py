@@ -6,6 +6,7 @@ import pytest
 from conftest import sharing
 from vramplan import report, words
 from vramplan.fit import fit
+from vramplan.view import PANELS
 import runs
 from test_accessibility import PHONE, SIDEWAYS, everything_unfolded, invalid
 from test_pins import pin
@@ -55,6 +56,12 @@ def phone(shared_visit):
     shared_visit.watch.check()
 
 
+def expect_room_for_fingers(page):
+    assert page.root.evaluate(TOO_SMALL, LEAST_TARGET) == []
+    assert page.root.evaluate(SIDEWAYS) == 0
+    assert page.root.evaluate("visualViewport.scale") == 1
+
+
 def test_a_run_is_planned_and_handed_on_by_taps_alone(phone):
     assert phone.root.evaluate("matchMedia('(hover: none)').matches && navigator.maxTouchPoints > 0")
     phone.control("model").tap()
@@ -91,9 +98,22 @@ def test_nothing_needs_a_mouse_to_be_seen(phone):
     assert phone.root.evaluate(ONLY_IN_TITLE) == []
 
 
+def test_a_frame_has_room_for_a_finger_and_is_used_by_taps(visit):
+    page = visit(viewport=PHONE, has_touch=True, is_mobile=True, device_scale_factor=2).open(f"?v=2&embed=1&panels={','.join(PANELS)}&lock=model")
+    page.button("Settings").tap()
+    expect(page.form).not_to_be_visible()
+    page.button("Settings").tap()
+    page.radio("method", "lora").tap()
+    page.expect_headline(runs.of(method="lora"))
+    page.expect_renewed()
+    page.region("What fits").get_by_role("link", name=words.change_text({"adapter_targets": "attention"})).tap()
+    page.expect_headline(runs.of(method="lora", adapter_targets="attention"))
+    expect_room_for_fingers(page)
+    everything_unfolded(page)
+    expect_room_for_fingers(page)
+
+
 @pytest.mark.parametrize("state", (lambda page: None, pin, invalid, everything_unfolded, lambda page: page.share()), ids=("opening", "pinned", "invalid", "unfolded", "share"))
 def test_every_target_has_room_for_a_finger_and_nothing_scrolls_sideways(phone, state):
     state(phone)
-    assert phone.root.evaluate(TOO_SMALL, LEAST_TARGET) == []
-    assert phone.root.evaluate(SIDEWAYS) == 0
-    assert phone.root.evaluate("visualViewport.scale") == 1
+    expect_room_for_fingers(phone)
