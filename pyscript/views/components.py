@@ -9,7 +9,7 @@ def components(rows: tuple[Component, ...], total: str) -> Element:
     return h(
         "table",
         h("caption", "GiB per GPU, each row rounded for display. Their bytes add up to the peak exactly."),
-        h("thead", h("tr", _head("Component"), _head("GiB", "number"), _head("Share", "number"))),
+        h("thead", h("tr", _head("Component"), _head("GiB", "number"), _head("Of peak", "number"))),
         h("tbody", (_row(row) for row in rows)),
         h("tfoot", h("tr", h("th", "Peak per GPU", scope="row"), h("td", total, class_="number"), h("td", class_="number"))),
         class_="components",

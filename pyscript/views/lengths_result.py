@@ -88,7 +88,7 @@ def _batches(rows: tuple[BatchesRow, ...]) -> Element:
 
 
 def _bars(rows: tuple[BarRow, ...]) -> Element:
-    heads = (("Tokens", "number"), ("Samples", "number"), ("Share", "number"), ("Up to here", "number"), ("At this micro-batch", None))
+    heads = (("Tokens", "number"), ("Samples", "number"), ("Of all", "number"), ("Up to here", "number"), ("At this micro-batch", None))
     cells = (
         h("tr", h("th", row.span, scope="row", class_="number"), (h("td", text, class_="number") for text in (row.samples, row.share, row.upto)), h("td", row.fits))
         for row in rows
