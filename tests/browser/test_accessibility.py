@@ -13,13 +13,19 @@ import files
 import runs
 
 WIDE, TABLET, PHONE = ({"width": 1440, "height": 900}, {"width": 768, "height": 1024}, {"width": 360, "height": 740})
-AXE = """async ([context, rules]) => {
-    const { violations } = await axe.run(context, { resultTypes: ['violations'], ...rules });
+NARROWEST = {"width": 320, "height": 640}
+AXE = """async apart => {
+    const part = document.querySelector(apart), place = document.createComment('');
+    part?.replaceWith(place);
+    const { violations } = await axe.run('html', { resultTypes: ['violations'] });
+    if (part) place.replaceWith(part);
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target, failureSummary }) => `${target} ${failureSummary}`).join(' | ')}`);
 }"""
-WHOLE = {"include": [["html"]]}
-BUT_EVIDENCE = {**WHOLE, "exclude": [["#evidence"]]}  # a thousand cells that no setting changes: looked at once
-COLOURS_ONLY = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+"""What axe-core finds. One part of the page may be taken out: wherever axe looks, its time grows with all elements there are."""
+
+EVIDENCE = "#evidence"
+"""A thousand cells that nothing changes: looked at once."""
+
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 FOCUSABLE = """() => {
     const wanted = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
@@ -34,9 +40,13 @@ DESCRIBE = """() => {
     };
 }"""
 
+WITHOUT_RING = """() => {
+    const focused = document.activeElement, drawn = [focused, focused.nextElementSibling, focused.closest('label')];
+    return drawn.some(each => each && getComputedStyle(each).outlineStyle !== 'none') ? '' : describe(focused);
+}"""
+"""The element with the focus, unless it has a ring; buttons that are drawn by their labels have it there."""
 
-def opening(page):
-    page.expect_headline(runs.of())
+MOST_STOPS = 150
 
 
 def does_not_fit(page):
@@ -148,38 +158,41 @@ def share_dialog_unfolded(page):
     expect(page.dialog.frame_locator("iframe").get_by_role("button", name="Settings")).to_be_enabled(timeout=60_000)
 
 
-STATES = (opening, does_not_fit, likely_and_partly_unchecked, unlikely_on_a_card, planned, not_countable, custom_everything, invalid,
+STATES = (does_not_fit, likely_and_partly_unchecked, unlikely_on_a_card, planned, not_countable, custom_everything, invalid,
           everything_unfolded, a_run_laid_over, finding, nothing_found, brought_model, brought_adapter, brought_training_file, brought_nothing, notices, unknown_choice, share_dialog, share_dialog_unfolded)
 
 
-def findings(page, sizes=(WIDE, TABLET, PHONE), context=BUT_EVIDENCE):
-    """What is wrong with the page as it is, by width: what axe-core finds, in light and in dark, and sideways scrolling."""
+def findings(page, looks=((WIDE, "light"), (PHONE, "dark")), apart=EVIDENCE):
+    """What is wrong with the page as it is, by width: sideways scrolling, and what axe-core finds in these widths and colours."""
     if not page.root.evaluate("'axe' in globalThis"):
         page.root.evaluate(axe_path().read_text(encoding="utf-8"))
     found = {}
-    for size in sizes:
+    for size in (WIDE, TABLET, PHONE, NARROWEST):
         page.page.set_viewport_size(size)
-        if sideways := page.root.evaluate(SIDEWAYS):
-            found[size["width"], "sideways"] = sideways
-        if size != TABLET:
-            found[size["width"], "light"] = page.root.evaluate(AXE, [context, {}])
-        if size == WIDE:
-            page.page.emulate_media(color_scheme="dark")
-            found[size["width"], "dark"] = page.root.evaluate(AXE, [context, COLOURS_ONLY])
-            page.page.emulate_media(color_scheme="light")
+        found[size["width"]] = page.root.evaluate(SIDEWAYS)
+    for size, colours in looks:
+        page.page.set_viewport_size(size)
+        page.page.emulate_media(color_scheme=colours)
+        found[size["width"], colours] = page.root.evaluate(AXE, apart)
+    page.page.emulate_media(color_scheme="light")
     return {where: problems for where, problems in found.items() if problems}
+
+
+def test_axe_finds_nothing_in_any_part_at_the_opening(calculator):
+    every = [(size, colours) for size in (WIDE, PHONE) for colours in ("light", "dark")]
+    assert findings(calculator, every, apart=None) == {}
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_axe_finds_nothing_and_nothing_scrolls_sideways(calculator, state):
     state(calculator)
-    assert findings(calculator, context=WHOLE if state is opening else BUT_EVIDENCE) == {}
+    assert findings(calculator) == {}
 
 
 @pytest.mark.parametrize("query", ("embed=1", f"embed=1&panels={','.join(PANELS)}&lock=model,method,rank", "embed=1&rank=none&panels=settings,curve,graph&theme=dark"))
 def test_axe_finds_nothing_in_what_a_frame_shows(visit, query):
     page = visit().open(f"?v=2&{query}")
-    assert findings(page, context=WHOLE) == {}
+    assert findings(page) == {}
 
 
 def test_axe_finds_nothing_while_loading_and_after_a_failure(visit):
@@ -196,7 +209,7 @@ def test_axe_finds_nothing_while_loading_and_after_a_failure(visit):
     lost.append("the connection")
     held[-1].abort()
     expect(page.status("could not be downloaded")).to_be_visible()
-    assert (while_loading, findings(page, [PHONE])) == ({}, {})
+    assert (while_loading, findings(page, [(PHONE, "light")])) == ({}, {})
 
 
 def test_tab_reaches_everything_in_the_order_of_the_page(calculator):
@@ -210,6 +223,28 @@ def test_tab_reaches_everything_in_the_order_of_the_page(calculator):
         calculator.page.keyboard.press("Tab")
         reached.append(calculator.root.evaluate("describe(document.activeElement)"))
     assert reached == wanted
+
+
+def tab_to(page, target):
+    """Press Tab until the focus is there, and see it on the way."""
+    for _ in range(MOST_STOPS):
+        page.page.keyboard.press("Tab")
+        assert page.root.evaluate(WITHOUT_RING) == ""
+        if target.evaluate("each => each === document.activeElement"):
+            return
+    pytest.fail(f"Tab does not get to {target}")
+
+
+def test_tab_alone_leads_to_a_setting_and_on_to_an_offer(calculator):
+    calculator.root.evaluate(DESCRIBE)
+    calculator.page.mouse.click(1, 1)
+    tab_to(calculator, calculator.control("rank"))
+    calculator.page.keyboard.type("64")
+    calculator.expect_headline(runs.of(rank="64"))
+    calculator.expect_renewed()
+    tab_to(calculator, calculator.region("What fits").get_by_role("link", name="Optimizer: 8-bit AdamW"))
+    calculator.page.keyboard.press("Enter")
+    calculator.expect_headline(runs.of(rank="64", optimizer="adamw-8bit"))
 
 
 def test_the_keyboard_alone_does_the_main_job(calculator):
@@ -253,6 +288,7 @@ def test_the_keyboard_alone_does_the_main_job(calculator):
     calculator.page.keyboard.press("ControlOrMeta+A")
     calculator.page.keyboard.type("q,v")
     calculator.expect_headline(runs.of(model="llama-2-7b", method="lora", rank="64", adapter_targets="q,v"))
+    calculator.expect_renewed()  # else the offer with the focus may become another one
 
     link = calculator.region("What fits").get_by_role("link", name="Optimizer: 8-bit AdamW")
     link.focus()
