@@ -1,6 +1,6 @@
 """Bringing a model, an adapter or a training file into the page: pasted, dropped, chosen, or fetched from the Hub when asked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import host
 from js import AbortController, Object, document, fetch
@@ -26,12 +26,12 @@ READ_AFTER = 0
 
 
 class Bring:
-    """The panel of the form, and files dropped on the page. `use` takes the settings a file gives.
+    """The panel of the form, and files dropped on the page. `use` takes the settings a file gives, and the query strings of its pinned runs.
 
     What was asked for last counts: a new file, text or name gives up what is still under way.
     """
 
-    def __init__(self, texts: Callable[[], Mapping[str, str]], use: Callable[[Mapping[str, str]], None]):
+    def __init__(self, texts: Callable[[], Mapping[str, str]], use: Callable[[Mapping[str, str], Sequence[str]], None]):
         self._texts = texts
         self._use = use
         self._result = Region(view.RESULT)
@@ -122,7 +122,7 @@ class Bring:
             return
         self._show(view.result(found, source), brought.spoken(found))
         if found.texts:
-            self._use(defaults() | found.texts if found.kind == SETTINGS else found.texts)
+            self._use(defaults() | found.texts if found.kind == SETTINGS else found.texts, found.pins)
         if found.kind == MODEL:
             self._model, self._chosen = found, self._model_texts()
 

@@ -1,7 +1,7 @@
 """The page, live: whatever changes, in the form or the address, is checked, estimated and painted."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import json
 from types import MappingProxyType
 
@@ -23,7 +23,7 @@ from vramplan.make_fit import Wanted
 from vramplan.nvidia_smi import read_used
 from vramplan.pins import pinned
 from vramplan.settings import Settings, carried_over, of_checked
-from vramplan.units import count_text
+from vramplan.units import count_text, counted
 from pyscript import clipboard, memory, panels
 from pyscript.address import Address
 from pyscript.bring import Bring
@@ -157,10 +157,17 @@ class Page:
 
     def _tell_what_is_left_out(self) -> None:
         """Name what the address has no room for, and offer the file that has it."""
-        if self._left_out or self._left_pins:
-            self._beyond.paint(problems_view.beyond_the_address(report.labels_text(self._left_out), self._left_pins))
+        if self._left:
+            self._beyond.paint(problems_view.beyond_the_address(self._left))
         else:
             self._beyond.hide()
+
+    @property
+    def _left(self) -> str:
+        """What the address has no room for, in words."""
+        settings = [report.labels_text(self._left_out)] if self._left_out else []
+        pins = [f"the last {counted(self._left_pins, 'pinned run')}"] if self._left_pins else []
+        return " and ".join((*settings, *pins))
 
     def _refresh(self, texts: dict[str, str] | None = None) -> None:
         """Check, estimate and paint what the controls hold: these texts, if they have just been read."""
@@ -237,8 +244,12 @@ class Page:
         self._write_query()
         self._commit()
 
-    def _use(self, texts: Mapping[str, str]) -> None:
-        """Take over settings that a file gives, as a step of its own."""
+    def _use(self, texts: Mapping[str, str], pins: Sequence[str] = ()) -> None:
+        """Take over settings that a file gives, as a step of its own, and its pinned runs, if it has any, in place of those there are."""
+        if pins:
+            found = pinned(read_query("").with_pins(pins))
+            self._pins.take_over(found.runs)
+            self._tell_about_link(found.notices)
         self._controls.write(texts, texts)
         self._refresh()
         self._commit()
@@ -312,15 +323,14 @@ class Page:
 
     def _act(self, action: str, data) -> None:
         if action == "copy-link":
-            without = f", without {report.labels_text(self._left_out)}; Share offers a settings file that holds all" if self._left_out else ""
-            without += f", without the last {count_text(self._left_pins)} of the pinned runs: the address has no room for more" if self._left_pins else ""
+            without = f", without {self._left}; Share offers a settings file that holds all" if self._left else ""
             self._copy(self._address.full(self._query), "Link", without)
         elif action == "share":
             self._clear()
             address = self._address.full(self._query)
             applies = applying(self._values)
             fields = [name for name, field in BY_NAME.items() if name in applies and is_shown(field) and not (fold_of(field) or is_measured(field))]
-            self._share.open(self._settings, self._estimate, address, fields, left_out=report.labels_text(self._left_out))
+            self._share.open(self._settings, self._estimate, address, fields, left_out=self._left)
         elif action == "close-share":
             self._share.close()
         elif action == "save-json":
@@ -331,7 +341,7 @@ class Page:
         elif action == "save-badge":
             self._save(badge.svg(self._share.badge), badge.FILE, "image/svg+xml")
         elif action == "save-settings":
-            self._save(share.settings_file(self._texts), "vramplan-settings.json")
+            self._save(share.settings_file(self._texts, self._pins.settings), "vramplan-settings.json")
         elif action == "lay-over":
             self._results.timeline.lay_over(data.run)
         elif action == "keep-run":

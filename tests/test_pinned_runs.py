@@ -16,12 +16,20 @@ from command import run
 from strategies import HOSTILE_KEYS, HOSTILE_VALUES, configurations
 from vramplan import Settings, estimate, pins_report, waterfall
 from vramplan.accounts import terms_between
+from vramplan.importing.imported import PINS_KEY, import_text
 from vramplan.link import FROM_HERE, MAX_PINS, MAX_QUERY, PIN_KEY, fitted, read_query, to_query
 from vramplan.pins import differing, pinned, steps
 from vramplan.settings import format_settings, parse
+from vramplan.share import settings_file
 
 QLORA, LORA, FULL = Settings(), Settings(method="lora"), Settings(model="qwen3-8b", method="full", gpu=80)
 OWN = Settings(model="custom", hidden_size=2_048, num_layers=20, gpu="custom", budget="23.5")
+SIZES = {"intermediate_size": 5_504, "vocab_size": 50_000, "micro_batch": 3, "sequence_length": 3_000, "rank": 77, "replicas": 5}
+FAR = [
+    OWN.replace(budget=f"{20 + number}.{'123456789' * 11}", extra_allowance=f"0.{'1' * 99}", activation_multiplier=f"1.{'3' * 99}", accounting="planning", **SIZES)
+    for number in range(MAX_PINS)
+]
+"""Runs that an address has no room for."""
 
 
 def again(query):
@@ -63,15 +71,33 @@ def test_a_pin_is_the_same_run_whatever_is_typed_beside_it():
 
 
 def test_an_address_never_grows_too_long_and_what_is_left_out_is_counted():
-    far = [OWN.replace(budget=f"{20 + number}.{'123456789' * 11}", extra_allowance=f"0.{'1' * 99}", accounting="planning") for number in range(MAX_PINS)]
-    sizes = {"intermediate_size": 5_504, "vocab_size": 50_000, "micro_batch": 3, "sequence_length": 3_000, "rank": 77, "replicas": 5}
-    far = [each.replace(activation_multiplier=f"1.{'3' * 99}", **sizes) for each in far]
-    made = fitted(format_settings(FULL), far)
+    made = fitted(format_settings(FULL), FAR)
     assert len(made.text) <= MAX_QUERY and made.unpinned == to_query(FULL) and made.left_pins > 0
-    assert pinned(read_query(made.text)).settings == tuple(far[: len(far) - made.left_pins])
+    assert pinned(read_query(made.text)).settings == tuple(FAR[: len(FAR) - made.left_pins])
     huge = fitted({"gpu": "custom", "budget": "9" * 5_000}, [LORA, FULL])
     assert huge.left_out == ("budget",) and huge.left_pins == 0
     assert pinned(read_query(huge.text)).settings == (LORA, FULL)
+
+
+def test_a_settings_file_holds_every_pinned_run_whatever_the_address_has_room_for(tmp_path):
+    assert fitted(format_settings(LORA), FAR).left_pins > 0
+    found = import_text(settings_file(format_settings(LORA), FAR), {})
+    assert found.settings == LORA and pinned(read_query("").with_pins(found.pins)).settings == tuple(FAR)
+    assert found.unsupported == () and [each.value for each in found.read if each.key == PINS_KEY] == list(found.pins)
+    path = tmp_path / "vramplan-settings.json"
+    path.write_text(settings_file(format_settings(LORA), [QLORA]), "utf-8")
+    assert "6.21 GiB more than the baseline" in run("compare", "--config", str(path)).out
+    assert run("link", "--config", str(path)).out.strip() == f"?{to_query(LORA, [QLORA])}"
+    beside = run("compare", "--config", str(path), "--link", f"?{urlencode([(PIN_KEY, to_query(each)) for each in FAR])}")
+    assert "The link and the file pin 5 runs; the first 4 are used." in beside.err and beside.out.count("Pinned") > MAX_PINS
+    assert PINS_KEY not in json.loads(settings_file(format_settings(LORA)))
+
+
+@pytest.mark.parametrize("pins", [7, None, {"a": 1}, [1, to_query(LORA)], [to_query(LORA)] * 9, "v=2"])
+def test_what_a_settings_file_pins_and_no_run_is_is_named(pins):
+    found = import_text(json.dumps({"settings": {"rank": 8}, PINS_KEY: pins}), {})
+    assert set(pinned(read_query("").with_pins(found.pins)).settings) <= {LORA} and len(found.pins) <= MAX_PINS
+    assert [each.key for each in found.unsupported] == [PINS_KEY] and found.settings == Settings(rank=8)
 
 
 @pytest.mark.parametrize(("query", "runs", "said"), [

@@ -38,7 +38,7 @@ from vramplan.make_fit import make_fit
 from vramplan.measured_run.pickled import MAX_BYTES
 from vramplan.measured_run.reading import Reading, read_file
 from vramplan.length_fit import length_fit
-from vramplan.link import read_query, to_query, unused_notices
+from vramplan.link import MAX_PINS, read_query, to_query, unused_notices
 from vramplan.placement_report import ACCOUNTING, placed
 from vramplan.png import png
 from vramplan.ranges import named_once
@@ -114,8 +114,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "import":
         return _print(lambda: _document("import", read[-1]) if options.json else tables.import_table(read[-1]))
     texts = link.texts | given | flags
-    pinned = pins.pinned(link)
-    notes = (*link.dropped, *pinned.notices, *_unshown(options, pinned), *_assumed(texts, options), *(note for each in read for note in brought.notes(each)), *_other_task(texts))
+    saved = [pin for each in read for pin in each.pins]
+    pinned = pins.pinned(link.with_pins(saved))
+    notes = (*link.dropped, *_beyond_room(len(link.pins) + len(saved)), *pinned.notices, *_unshown(options, pinned), *_assumed(texts, options), *(note for each in read for note in brought.notes(each)), *_other_task(texts))
     if options.command == "sweep":
         return _sweep(options, texts, link.version, notes)
     if options.command == "place":
@@ -287,10 +288,15 @@ def _against(options: argparse.Namespace, current: Estimate, pinned: pins.Pinned
     return status or (FITS if current.fits else DOES_NOT_FIT)
 
 
+def _beyond_room(number: int) -> list[str]:
+    """That a link and a file together pin more runs than there can be."""
+    return [f"The link and the file pin {number} runs; the first {MAX_PINS} are used."] if number > MAX_PINS else []
+
+
 def _unshown(options: argparse.Namespace, pinned: pins.Pinned) -> list[str]:
-    """That a link pins runs which this command does not show."""
+    """That a link or a file pins runs which this command does not show."""
     shown = options.command == "link" or (options.command == "compare" and options.accountings is None)
-    return [] if shown or not pinned.runs else [f"the link pins {len(pinned.runs)} run{'s' if len(pinned.runs) > 1 else ''} besides; compare shows them."]
+    return [] if shown or not pinned.runs else [f"the link or the file pins {len(pinned.runs)} run{'s' if len(pinned.runs) > 1 else ''} besides; compare shows them."]
 
 
 def _timeline_text(options: argparse.Namespace, shown: Timeline, at: int | None, over: Timeline | None) -> str:

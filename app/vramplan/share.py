@@ -1,9 +1,10 @@
 """The same run in other places: as a command for a terminal and as lines of Python."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import json
 
-from vramplan.link import changed_texts
+from vramplan.importing.imported import PINS_KEY
+from vramplan.link import changed_texts, to_query
 from vramplan.settings import Settings, format_settings
 
 
@@ -23,6 +24,7 @@ def python(settings: Settings) -> str:
     return f"from vramplan import Settings, estimate\n\nresult = estimate(Settings({arguments}))\nprint(result.peak_bytes, result.fits)"
 
 
-def settings_file(texts: Mapping[str, str]) -> str:
-    """Every setting as typed, as a file that can be brought back."""
-    return json.dumps({"settings": dict(texts)}, indent=2, ensure_ascii=False) + "\n"
+def settings_file(texts: Mapping[str, str], pins: Sequence[Settings] = ()) -> str:
+    """Every setting as typed, and every pinned run, as a file that can be brought back."""
+    runs = {PINS_KEY: [to_query(pin) for pin in pins]} if pins else {}
+    return json.dumps({"settings": dict(texts), **runs}, indent=2, ensure_ascii=False) + "\n"

@@ -2,7 +2,6 @@
 
 from vramplan.errors import FieldError
 from vramplan.fields import BY_NAME
-from vramplan.units import counted
 from pyscript.tree import Element, h
 from pyscript.views.form import control_id
 
@@ -40,15 +39,14 @@ def no_values(reason: str) -> Element:
     return h("p", f"{reason} The formulas below stand without values.", class_="note")
 
 
-def beyond_the_address(names: str, pins: int) -> Element:
-    """What the address has no room for: settings, by their names, and so many of the pinned runs. This tab keeps it."""
+def beyond_the_address(left: str) -> Element:
+    """What the address has no room for, in words. This tab keeps it."""
     return h(
         "div",
         h("h2", "Not in the address"),
         h("p", "This tab keeps what the address has no room for; the link opens the run without."),
-        (h("p", f"There is no room for {names}. A settings file holds every setting; drop it on the page to open it again."),
-         h("button", "Save settings file", type="button", data_action="save-settings", class_="plain")) if names else None,
-        h("p", f"There is no room for the last {counted(pins, 'pinned run')}.") if pins else None,
+        h("p", f"There is no room for {left}. A settings file holds every setting and every pinned run; drop it on the page to open it again."),
+        h("button", "Save settings file", type="button", data_action="save-settings", class_="plain"),
         class_="notices",
     )
 

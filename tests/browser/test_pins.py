@@ -8,9 +8,10 @@ import re
 from playwright.sync_api import expect
 import pytest
 
-from vramplan import pins_report
+from vramplan import estimate, pins_report
 from vramplan.link import MAX_PINS, read_query, to_query
 from vramplan.pins import pinned
+from vramplan.units import counted
 import runs
 from test_accessibility import findings
 
@@ -153,21 +154,38 @@ def test_runs_are_copied_as_markdown_and_saved_as_csv(calculator, part):
 
 def test_pins_that_the_address_has_no_room_for_stay_in_the_tab(visit):
     page = visit(permissions=["clipboard-read", "clipboard-write"]).open()
-    numbers = {"accounting": "planning", "gpu": "custom", "activation_multiplier": f"1.{'3' * 99}", "extra_allowance": f"0.{'7' * 99}"}
+    numbers = {"accounting": "planning", "gpu": "custom", "sequence_length": "3000", "micro_batch": "3", "activation_multiplier": f"1.{'3' * 99}", "extra_allowance": f"0.{'7' * 99}"}
     page.set(**numbers)
     pins = []
     for digit in "12345678"[:MAX_PINS]:
-        texts = numbers | {"budget": f"24.{digit * 110}", "activation_multiplier": f"1.{digit * 110}", "extra_allowance": f"0.{digit * 110}"}
+        texts = numbers | {"budget": f"24.{digit * 124}", "activation_multiplier": f"1.{digit * 124}", "extra_allowance": f"0.{digit * 124}"}
         page.set(budget=texts["budget"], activation_multiplier=texts["activation_multiplier"], extra_allowance=texts["extra_allowance"])
         pin(page)
         pins.append(runs.of(**texts).settings)
+    page.set(accounting="step", gpu="24", sequence_length="2048", micro_batch="1")
+    page.expect_headline_alone(runs.of())
     in_address = pinned(read_query(page.query)).settings
-    assert in_address == tuple(pins[: len(in_address)])
+    assert in_address == tuple(pins[: len(in_address)]) and len(in_address) < MAX_PINS
     table = page.region("Pinned runs").get_by_role("table", name="Pinned runs and the one as it is")
     expect(table.get_by_role("columnheader")).to_have_count(MAX_PINS + 1)
     page.page.reload()
     page.wait_ready()
     expect(table.get_by_role("columnheader")).to_have_count(MAX_PINS + 1)
+
+    left = counted(MAX_PINS - len(in_address), "pinned run")
+    told = page.root.get_by_text(f"There is no room for the last {left}. A settings file holds every setting and every pinned run")
+    expect(told).to_be_visible()
+    page.share()
+    expect(page.dialog).to_contain_text(f"The link has no room for the last {left}; the settings file holds everything")
+    with page.page.expect_download() as saving:
+        page.dialog.get_by_role("button", name="Save settings file").click()
+    page.page.keyboard.press("Escape")
+    page.button("Reset").click()
+    expect(page.region("Pinned runs")).to_be_hidden()
+    page.choose_file("vramplan-settings.json", saving.value.path().read_bytes())
+    beside = pins_report.side_by_side([estimate(each) for each in pins], runs.of())
+    expect(rows_of(table)).to_have_text(["".join((row.label, *row.cells)) for row in beside.rows])
+    expect(told).to_be_visible()
 
 
 def test_the_keyboard_alone_is_enough(calculator, part):

@@ -16,6 +16,7 @@ from vramplan.importing.model import Assumed, Left, Read, read_model
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.quantization import storage
 from vramplan.importing.text import check_size, read_object, refuse_other_formats, unfenced
+from vramplan.link import MAX_PINS
 from vramplan.settings import Settings, as_text, of_checked, parse
 from vramplan.training_files.parallel import COPIES
 from vramplan.training_files.reading import TrainingFile
@@ -53,6 +54,7 @@ class Imported:
     adapter: Adapter | None = None
     uncounted: str = ""
     part: bool = False
+    pins: tuple[str, ...] = ()
 
 
 def import_text(
@@ -76,7 +78,7 @@ def import_text(
     if kind == ADAPTER:
         return _adapter(parsed.content, texts, base, parsed.repaired, version)
     if kind == SETTINGS:
-        return _run(parsed.content["settings"], parsed.repaired)
+        return _run(parsed.content["settings"], parsed.content.get(PINS_KEY, []), parsed.repaired)
     return _model(parsed.content, texts, as_dense, parsed.repaired, version)
 
 
@@ -113,6 +115,9 @@ def _model(config: Mapping[str, object], texts: Mapping[str, str], as_dense: boo
         inventory=model.inventory,
     )
 
+
+PINS_KEY = "pins"
+"""Key of a settings file that holds the query strings of pinned runs."""
 
 OF_CHECKPOINTS = ("gptq", "gptq-ungrouped", "awq")
 """Quantisations that are a checkpoint's own, and not made when it is loaded."""
@@ -268,11 +273,12 @@ def _fit_length(given: dict[str, str], found: TrainingFile, longest: int, assume
         unsupported.append(Left("sequence_length", f"a row has {count_text(length)} tokens; the model is estimated for {count_text(longest)} at most, which are counted", bound="lower"))
 
 
-def _run(given: Mapping[str, object], repaired: tuple[str, ...]) -> Imported:
-    """Settings of a whole run, as this calculator saves or prints them. What they leave out is a current default.
+def _run(given: Mapping[str, object], pins: object, repaired: tuple[str, ...]) -> Imported:
+    """Settings of a whole run, as this calculator saves or prints them, and runs pinned beside it. What they leave out is a current default.
 
     Texts that no run can have are given all the same: the form shows what is wrong with them.
     """
+    runs = tuple(pin for pin in pins if isinstance(pin, str))[:MAX_PINS] if isinstance(pins, list) else ()
     known = {name: as_text(value) for name, value in given.items() if name in BY_NAME and isinstance(value, str | int | float)}
     if not known:
         raise ImportProblem("no_settings", "The file’s settings have no name that this calculator knows.", "Bring a file that this calculator saved.")
@@ -292,12 +298,13 @@ def _run(given: Mapping[str, object], repaired: tuple[str, ...]) -> Imported:
         active=found.active,
         trainable=trainable(found, settings) if settings else 0,
         stored_bytes=None,
-        read=tuple(Read(name, name, text) for name, text in known.items()),
+        read=(*(Read(name, name, text) for name, text in known.items()), *(Read(PINS_KEY, "", pin) for pin in runs)),
         assumed=(),
         ignored=tuple(Left(str(name), "has no value that a setting takes" if name in BY_NAME else "is no setting of this calculator") for name in given if name not in known),
-        unsupported=wrong,
+        unsupported=wrong if list(runs) == pins else (*wrong, Left(PINS_KEY, f"{PINS_KEY} must be a list of at most {MAX_PINS} query strings; the rest is left out")),
         repaired=repaired,
         inventory=found,
+        pins=runs,
     )
 
 
