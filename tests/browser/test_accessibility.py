@@ -41,8 +41,9 @@ DESCRIBE = """() => {
 }"""
 
 WITHOUT_RING = """() => {
-    const focused = document.activeElement, drawn = [focused, focused.nextElementSibling, focused.closest('label')];
-    return drawn.some(each => each && getComputedStyle(each).outlineStyle !== 'none') ? '' : describe(focused);
+    const focused = document.activeElement, near = [focused, focused.nextElementSibling, focused.closest('label')];
+    const drawn = near.filter(each => each && each.getBoundingClientRect().width > 1 && getComputedStyle(each).opacity > 0);
+    return drawn.some(each => getComputedStyle(each).outlineStyle !== 'none') ? '' : describe(focused);
 }"""
 """The element with the focus, unless it has a ring; buttons that are drawn by their labels have it there."""
 
