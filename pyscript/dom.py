@@ -29,6 +29,7 @@ class Region:
     def __init__(self, element_id: str):
         self._root = document.getElementById(element_id)
         self._shown: Element | None = None
+        self._hidden: bool | None = None
 
     def paint(self, tree: Element, run: object = None) -> None:
         """Show this tree. The first time it replaces what the build wrote; after that only differences are touched.
@@ -42,7 +43,7 @@ class Region:
         elif self._shown != tree:
             _patch(self._root.firstChild, self._shown, tree)
         self._shown = tree
-        self._root.hidden = False
+        self._hide(False)
 
     def renew(self, tree: Element) -> None:
         """Show this tree as new: nothing that was opened or closed in the last one stays so."""
@@ -51,7 +52,11 @@ class Region:
 
     def hide(self) -> None:
         """Show nothing."""
-        self._root.hidden = True
+        self._hide(True)
+
+    def _hide(self, hidden: bool) -> None:
+        if hidden != self._hidden:
+            self._root.hidden = self._hidden = hidden
 
 
 def _make(node: Element | str, parent):

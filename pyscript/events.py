@@ -114,19 +114,16 @@ class Steps:
     def __init__(self, milliseconds: int):
         """milliseconds: how long the first one waits; newer actions start that wait again."""
         self._left: deque[Callable[[], None]] = deque()
+        self._waits = False
         self._next = Soon(self._run_some)
         self._first = Later(self._run_some, milliseconds)
 
     def begin(self, actions: Iterable[Callable[[], None]]) -> None:
-        """Run these soon."""
+        """Run these soon; those that one of them begins wait in turn, until the browser has shown what was done."""
         self.cancel()
         self._left.extend(actions)
+        self._waits = True
         self._first.call()
-
-    def follow(self, actions: Iterable[Callable[[], None]]) -> None:
-        """Run these after those that are left."""
-        self._left.extend(actions)
-        self._next.call()
 
     def cancel(self) -> None:
         """Forget those that are left."""
@@ -141,10 +138,10 @@ class Steps:
             await asyncio.sleep(0)
 
     def _run_some(self) -> None:
-        until = performance.now() + SLICE
+        until, self._waits = performance.now() + SLICE, False
         self._first.cancel()
         self._next.call()  # one that fails does not keep the others from running
-        while self._left and performance.now() < until and not _input_waits():
+        while self._left and not self._waits and performance.now() < until and not _input_waits():
             self._left.popleft()()
         if not self._left:
             self._next.cancel()

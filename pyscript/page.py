@@ -29,7 +29,7 @@ from pyscript.address import Address
 from pyscript.bring import Bring
 from pyscript.controls import Controls
 from pyscript.dom import Region, made_for
-from pyscript.events import FRAME, Later, listen, start as start_task
+from pyscript.events import FRAME, Later, Soon, listen, start as start_task
 from pyscript.framed import Framed
 from pyscript.lengths import LengthsSide
 from pyscript.own_run import OwnRun
@@ -78,7 +78,8 @@ class Page:
         self._pointing = False
         self._values: Mapping[str, object] = {}
         self._printed = Region("printed")
-        self._ranges_later = Later(lambda: self._controls.show_ranges(self._values), FRAME)
+        self._around_later = Later(self._renew_around, FRAME)
+        self._address_soon = Soon(lambda: self._address.replace(self._query))  # a change of the address costs as much as the answer
         self._clear_toasts = Later(self._clear, TOAST_FOR)
         self._framed = Framed(self._address.view, self._address, self._controls, self._use)
         self._own_run = OwnRun(lambda: self._estimate, self._use)
@@ -177,7 +178,7 @@ class Page:
         self._controls.show_applying(names)
         self._values = checked.values
         self._write_query()
-        self._ranges_later.call()
+        self._around_later.call()
         self._settings = self._estimate = None
         try:
             self._settings = of_checked(checked)
@@ -188,6 +189,10 @@ class Page:
         else:
             self._count(self._settings, names)
         self._pins.show(self._estimate)
+
+    def _renew_around(self) -> None:
+        """Renew what can wait until the answer is on the screen: ranges beside the fields, and the parts that have boxes of their own."""
+        self._controls.show_ranges(self._values)
         if not self._address.view.embed:
             self._own_run.show(self._estimate)
             self._placement.renew()
@@ -267,7 +272,7 @@ class Page:
         self._controls.unfold(filled)
         self._refresh(None if filled else texts)
         if event.target.type == "text":
-            self._address.replace(self._query)
+            self._address_soon.call()
 
     def _take_paste(self, name: str, box) -> None:
         """Turn pasted nvidia-smi output into the amount it tells of, and say so."""

@@ -75,11 +75,11 @@ def results(estimate: Estimate, frame: Frame = WIDE) -> Results:
     return Results(estimate, found, chart.layout(estimate, longest_fitting=found.longest_sequence.value, frame=frame))
 
 
-def headline(estimate: Estimate) -> Element:
-    """The answer."""
+def headline(estimate: Estimate, told: report.Headline | None = None) -> Element:
+    """The answer; told: its words, where they are made already."""
     amounts = {name: amount for name, amount in accounts.component_bytes(estimate.terms) if amount}
     stack = chart.stack(amounts, budget=estimate.usable_bytes, longest=estimate.budget_bytes)
-    return headline_view.headline(report.headline(estimate), stack, accounts.unchecked_text(estimate), _adjusted(estimate))
+    return headline_view.headline(told or report.headline(estimate), stack, accounts.unchecked_text(estimate), _adjusted(estimate))
 
 
 def _adjusted(estimate: Estimate) -> str:

@@ -74,7 +74,8 @@ class ResultsSide:
         self._phone = window.matchMedia(PHONE)
         self._steps = Steps(FRAME)
         self._speak_later = Later(self._speak, SPEAK_AFTER)
-        listen(self._phone, "change", lambda event: self._begin() if self._estimate else None)
+        self._busy_now, self._panels_now = None, None
+        listen(self._phone, "change", lambda event: self._begin(report.headline(self._estimate)) if self._estimate else None)
 
     def show(self, estimate: Estimate) -> None:
         """Show the answer now and the panels soon."""
@@ -82,11 +83,10 @@ class ResultsSide:
         self._forget()
         told = report.headline(estimate)
         self._regions["problems"].hide()
-        self._regions["headline"].paint(panels.headline(estimate))
-        document.title = language.told(f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan")
+        self._regions["headline"].paint(panels.headline(estimate, told))
         self._show_panels(True)
         self._answered = True
-        self._begin()
+        self._begin(told)
         self._say(told.sentence)
 
     def show_problems(self, errors: tuple[FieldError, ...]) -> None:
@@ -125,28 +125,31 @@ class ResultsSide:
         """Paint everything around the answer that is still to come, without waiting for a pause."""
         await self._steps.finished()
 
-    def _begin(self) -> None:
+    def _begin(self, told: report.Headline) -> None:
         """Paint everything around the answer: what is in sight as soon as the answer is on the screen, the rest part by part, so that
         typing never waits for more than one of them."""
         self._results = None
         own = {"curve": self.read_curve_here, "gpus": self._paint_gpus}
         parts = {name: own.get(name) or partial(self._paint_part, name) for name in PARTS if self._shows(name)}
         self._busy(True)
-        self._steps.begin((partial(self._paint_seen, parts),))
+        title = language.told(f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan")
+        self._steps.begin((partial(self._paint_seen, parts, title),))
 
-    def _paint_seen(self, parts: dict[str, Callable[[], None]]) -> None:
-        """Paint the parts that are in sight, and let the others follow."""
+    def _paint_seen(self, parts: dict[str, Callable[[], None]], title: str) -> None:
+        """Paint the parts that are in sight, and let the title and the others follow."""
         seen = [name for name in parts if _in_sight(self._sections[name])]
         for name in seen:
             parts[name]()
         self._show_where_seen()
         formulas = [partial(each.show, self._estimate) for each in self._formulas]
-        self._steps.follow((*(paint for name, paint in parts.items() if name not in seen), *formulas, partial(self._busy, False)))
+        self._steps.begin((partial(setattr, document, "title", title), *(paint for name, paint in parts.items() if name not in seen), *formulas, partial(self._busy, False)))
 
     def _busy(self, busy: bool) -> None:
         """Say whether any part still shows the run before."""
-        for part in self._panels:
-            part.ariaBusy = "true" if busy else "false"
+        if busy != self._busy_now:
+            self._busy_now = busy
+            for part in self._panels:
+                part.ariaBusy = "true" if busy else "false"
 
     def _shows(self, element_id: str) -> bool:
         """Whether a part of the page is shown at all; in a frame only the panels that were asked for are."""
@@ -211,6 +214,9 @@ class ResultsSide:
 
     def _show_panels(self, shown: bool, *, keep: bool = True) -> None:
         """Hidden panels keep their place, so that nothing jumps while a number is half typed, unless `keep` is not set."""
+        if self._panels_now == (shown, keep):
+            return
+        self._panels_now = shown, keep
         for part in self._panels:
             part.inert = not shown
             part.hidden = not (shown or keep)

@@ -78,7 +78,7 @@ TYPING = """async ({ keys, pause }) => {
   };
   const spoken = document.getElementById("announcement"); // waits for a pause, so that nobody hears every key
   const watching = new MutationObserver(async all => {
-    const entries = all.filter(entry => !spoken.contains(entry.target));
+    const entries = all.filter(entry => !spoken.contains(entry.target) && entry.attributeName !== "aria-busy");
     if (!entries.length) return;
     const answer = entries.some(entry => head.contains(entry.target)), shown = entries.some(onScreen);
     await painted();
