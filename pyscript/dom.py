@@ -7,6 +7,9 @@ from pyscript.tree import Element
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 SVG_TAGS = {"svg", "rect", "line", "text", "polyline", "circle", "path"}
 
+FOCUSABLE = "a[href], button, summary, input, select, textarea"
+"""What the focus can be on."""
+
 LIVE_PROPERTIES = {"value"}
 """Attributes whose current state lives in a property once a person has touched the control."""
 
@@ -39,7 +42,9 @@ class Region:
         if run is not None:
             _MADE_FOR[self._root.id] = run
         if self._shown is None:
+            place = _focused_place(self._root)
             self._root.replaceChildren(_make(tree, self._root))
+            _focus(self._root, place)
         elif self._shown != tree:
             _patch(self._root.firstChild, self._shown, tree)
         self._shown = tree
@@ -57,6 +62,21 @@ class Region:
     def _hide(self, hidden: bool) -> None:
         if hidden != self._hidden:
             self._root.hidden = self._hidden = hidden
+
+
+def _focused_place(root) -> int | None:
+    """Which of the elements that take the focus in a part of the document has it; None where it is elsewhere."""
+    active = document.activeElement
+    if not root.contains(active):
+        return None
+    return next((place for place, each in enumerate(root.querySelectorAll(FOCUSABLE)) if each.isSameNode(active)), None)
+
+
+def _focus(root, place: int | None) -> None:
+    """Give the focus to the element in the same place, so that nobody is thrown out of a part that is made anew."""
+    if place is not None:
+        for element in list(root.querySelectorAll(FOCUSABLE))[place : place + 1]:
+            element.focus()
 
 
 def _make(node: Element | str, parent):

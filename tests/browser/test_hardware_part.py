@@ -29,3 +29,16 @@ def test_rules_of_thumb_stand_beside_what_is_computed(calculator):
         found = table.get_by_role("row").filter(has=calculator.root.get_by_role("link", name=row.label, exact=True))
         for text in (row.said, row.computed, row.place.capitalize(), row.why):
             expect(found).to_contain_text(text)
+
+
+def test_the_focus_stays_where_it_is_when_the_part_is_made_for_the_first_time(visit):
+    page = visit().open("?v=2&model=llama-3.1-70b")
+    region = page.region("Which hardware")
+    link = region.get_by_role("link").nth(1)
+    _, rows = needs.need_rows(runs.of(model="llama-3.1-70b").settings)
+    _, opening = needs.need_rows(runs.of().settings)
+    assert rows[0].cells[0].peak != opening[0].cells[0].peak
+    expect(region).not_to_contain_text(rows[0].cells[0].peak)
+    link.focus()
+    expect(region).to_contain_text(rows[0].cells[0].peak)
+    expect(link).to_be_focused()
