@@ -39,7 +39,8 @@ def test_a_pasted_training_file_fills_the_form_and_tells_of_every_key(calculator
 def test_a_training_file_is_one_step_back(calculator):
     calculator.bring(AXOLOTL)
     expect(calculator.brought.get_by_role("heading", name="Axolotl run")).to_be_visible()
-    calculator.page.go_back()
+    calculator.expect_setting("rank", "64")
+    calculator.page.go_back(wait_until="commit")
     calculator.expect_setting("rank", defaults()["rank"])
 
 
