@@ -7,7 +7,7 @@ from pyscript.tree import Element
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 SVG_TAGS = {"svg", "rect", "line", "text", "polyline", "circle", "path"}
 
-FOCUSABLE = "a[href], button, summary, input, select, textarea"
+FOCUSABLE = ",".join(("a[href]", "button", "summary", "input", "select", "textarea"))
 """What the focus can be on."""
 
 LIVE_PROPERTIES = {"value"}
