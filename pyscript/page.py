@@ -29,7 +29,7 @@ from pyscript.address import Address
 from pyscript.bring import Bring
 from pyscript.controls import Controls
 from pyscript.dom import Region, made_for
-from pyscript.events import FRAME, Later, Soon, listen, start as start_task
+from pyscript.events import FRAME, Later, listen, start as start_task
 from pyscript.framed import Framed
 from pyscript.lengths import LengthsSide
 from pyscript.own_run import OwnRun
@@ -79,7 +79,6 @@ class Page:
         self._values: Mapping[str, object] = {}
         self._printed = Region("printed")
         self._around_later = Later(self._renew_around, FRAME)
-        self._address_soon = Soon(lambda: self._address.replace(self._query))  # a change of the address costs as much as the answer
         self._clear_toasts = Later(self._clear, TOAST_FOR)
         self._framed = Framed(self._address.view, self._address, self._controls, self._use)
         self._own_run = OwnRun(lambda: self._estimate, self._use)
@@ -272,7 +271,7 @@ class Page:
         self._controls.unfold(filled)
         self._refresh(None if filled else texts)
         if event.target.type == "text":
-            self._address_soon.call()
+            self._address.replace(self._query)
 
     def _take_paste(self, name: str, box) -> None:
         """Turn pasted nvidia-smi output into the amount it tells of, and say so."""
