@@ -103,8 +103,8 @@ class MakeFitSide:
             self._begin()
 
     def _begin(self) -> None:
-        """Begin the search with what is asked for."""
-        self._seen.cancel()
+        """Begin the search with what is asked for, and end the last one."""
+        self.forget()
         self._offers: list[Offer] = []
         self._grown: list[Grown] = []
         self._made: MadeToFit | None = None
