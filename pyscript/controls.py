@@ -47,12 +47,17 @@ class Controls:
         self._unlisted: dict[str, str] = {}
         self._messages: dict[str, str] = {}
         self._held: dict[str, str] = {}
+        self._applying: set[str] = set()
         for field in filter(is_targets, SHOWN_FIELDS):
             self.offer_own_list(field.name)
 
     def read(self) -> dict[str, str]:
         """The text of every control as it stands."""
-        return {field.name: self._read(field) for field in SHOWN_FIELDS} | self._held
+        return {field.name: self.read_one(field.name) for field in SHOWN_FIELDS}
+
+    def read_one(self, name: str) -> str:
+        """The text of one control as it stands."""
+        return self._held[name] if name in self._held else self._read(BY_NAME[name])
 
     def write(self, texts: Mapping[str, str], names: Iterable[str]) -> None:
         """Show these texts in the named controls."""
@@ -74,6 +79,9 @@ class Controls:
 
     def show_applying(self, names: set[str]) -> None:
         """Show the fields that apply and hide the others, whatever they hold."""
+        if names == self._applying:
+            return
+        self._applying = names
         for name, box in self._boxes.items():
             if box.hidden == (name in names):
                 box.hidden = name not in names
@@ -192,7 +200,7 @@ def _unfold(field: Field) -> None:
 
 def _inputs(field: Field) -> list:
     """The elements that hold a field's text: buttons of a row, and the box where there is one, last."""
-    values = [option.value for option in field.kind.options] if is_row(field) or is_targets(field) else []
+    values = field.kind.values if is_row(field) or is_targets(field) else ()
     names = [*values, OWN_LIST] if is_targets(field) else values
     buttons = [document.getElementById(option_id(field.name, value)) for value in names]
     return buttons if is_row(field) else [*buttons, document.getElementById(field.name)]
@@ -200,7 +208,7 @@ def _inputs(field: Field) -> list:
 
 def _offer(control, field: Field, text: str) -> None:
     """A list shows a value that is not in it as one more line, so that what a link said stays to be seen."""
-    listed = [option.value for option in field.kind.options]
+    listed = field.kind.values
     while control.options.length > len(listed):
         control.options.item(len(listed)).remove()
     if text not in listed:

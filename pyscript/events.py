@@ -3,14 +3,17 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 import traceback
 
-from js import IntersectionObserver, MessageChannel, clearTimeout, console, document, navigator, performance, setTimeout
+from js import (
+    IntersectionObserver, MessageChannel, cancelAnimationFrame, clearTimeout, console, document, navigator, performance, requestAnimationFrame, setTimeout,
+)
 from pyodide.ffi import create_proxy
 
 
-FRAME = 20
-"""Milliseconds in which a browser shows what has been painted, if nothing keeps it."""
+OUT_OF_SIGHT = 200
+"""Milliseconds that a page waits in place of a frame where it gets none."""
 
 
 _SCHEDULING = getattr(navigator, "scheduling", None)
@@ -78,6 +81,41 @@ class Later:
             self._waiting = None
 
 
+class AfterFrame:
+    """An action that runs once the browser has shown what is painted by then. A page out of sight gets no frames, and a timer instead."""
+
+    def __init__(self, action):
+        self._then = Later(action, 0)  # what a frame calls is called before that frame is drawn; a timer set there ends after it
+        self._frame = create_proxy(guarded(lambda time: self._drawn()))
+        self._instead = Later(self._drawn, OUT_OF_SIGHT)
+        self._waiting = None
+
+    def call(self) -> None:
+        """Run the action after the next frame."""
+        self.cancel()
+        self._waiting = requestAnimationFrame(self._frame)
+        self._instead.call()
+
+    def cancel(self) -> None:
+        """Forget a waiting action."""
+        if self._waiting is not None:
+            cancelAnimationFrame(self._waiting)
+            self._waiting = None
+        self._instead.cancel()
+        self._then.cancel()
+
+    def _drawn(self) -> None:
+        self.cancel()
+        self._then.call()
+
+
+async def shown() -> None:
+    """Wait until the browser has shown what is painted."""
+    done = asyncio.get_running_loop().create_future()
+    AfterFrame(partial(done.set_result, None)).call()
+    await done
+
+
 class Soon:
     """An action that runs as soon as the browser has had its turn. A timer that a timer has set waits for 4 milliseconds at the least
     (HTML, timer initialisation steps); a message does not."""
@@ -111,15 +149,14 @@ at the most, and for one step."""
 class Steps:
     """Actions that run one after another, the browser having its turn from time to time. Newer ones take the place of those that are left."""
 
-    def __init__(self, milliseconds: int):
-        """milliseconds: how long the first one waits; newer actions start that wait again."""
+    def __init__(self):
         self._left: deque[Callable[[], None]] = deque()
         self._waits = False
         self._next = Soon(self._run_some)
-        self._first = Later(self._run_some, milliseconds)
+        self._first = AfterFrame(self._run_some)
 
     def begin(self, actions: Iterable[Callable[[], None]]) -> None:
-        """Run these soon; those that one of them begins wait in turn, until the browser has shown what was done."""
+        """Run these once the browser has shown what was done before; those that one of them begins wait in turn."""
         self.cancel()
         self._left.extend(actions)
         self._waits = True

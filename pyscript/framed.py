@@ -13,7 +13,7 @@ from vramplan.language import told
 from vramplan.ledger import Estimate
 from vramplan.link import read_query
 from vramplan.report import labels_text
-from vramplan.view import EVERYTHING, View
+from vramplan.view import EVERYTHING
 from pyscript.address import Address
 from pyscript.controls import Controls
 from pyscript.events import guarded
@@ -26,13 +26,15 @@ SETTINGS = "settings"
 
 
 class Framed:
-    """What a frame does beyond the page; nothing where the page has a tab of its own. use: takes over settings."""
+    """What a frame does beyond the page; nothing where the page has a tab of its own."""
 
-    def __init__(self, view: View, address: Address, controls: Controls, use: Callable[[Mapping[str, str]], None]):
-        self._view = view
+    def __init__(self, address: Address, controls: Controls, use: Callable[[Mapping[str, str]], None], query: Callable[[], str]):
+        """use: takes over settings. query: gives the query string of the run in the form."""
+        self._view = view = address.view
         self._address = address
         self._controls = controls
         self._use = use
+        self._query = query
         self._button = document.getElementById("frame-settings")
         self._values: Mapping[str, object] = {}
         if view.embed:
@@ -51,16 +53,16 @@ class Framed:
         note.textContent = told(f"{which} fixed here. What would change that opens the full page.")
         note.hidden = False
 
-    def show(self, query: str, values: Mapping[str, object]) -> None:
-        """The run of this query string, with these values, is in the form."""
-        self._query, self._values = query, values
+    def show(self, values: Mapping[str, object]) -> None:
+        """A run with these values is in the form."""
+        self._values = values
         if self._view.embed:
-            document.getElementById("full-page").href = self._address.full(query)
+            document.getElementById("full-page").href = self._address.full(self._query())
 
     def counted(self, estimate: Estimate) -> None:
         """Tell the page around of an estimate."""
         if self._view.embed:
-            host.frame.tell(estimate_message(estimate, self._address.full(self._query)))
+            host.frame.tell(estimate_message(estimate, self._address.full(self._query())))
 
     def uncounted(self, names: Iterable[str]) -> None:
         """Tell the page around that there is none, and which settings stand in the way."""
@@ -76,7 +78,7 @@ class Framed:
 
     def _way_out(self, href: str, data) -> str:
         """The address of the full page that a link has to open; nothing where it stays in the frame."""
-        here = self._address.full(self._query)
+        here = self._address.full(self._query())
         if hasattr(data, "field"):
             return f"{here}{href}" if data.field in self._view.locked else ""
         if href.startswith("#"):

@@ -1,6 +1,5 @@
 """The page, live: whatever changes, in the form or the address, is checked, estimated and painted."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 import json
 from types import MappingProxyType
@@ -18,7 +17,7 @@ from vramplan.errors import FieldError, NotExpressible, SettingsError
 from vramplan.fields import BY_NAME, applying
 from vramplan.kinds import Targets
 from vramplan.ledger import Estimate
-from vramplan.link import LANGUAGE_KEY, PIN_KEY, change_texts, fitted, read_query, texts_to_query, to_query
+from vramplan.link import LANGUAGE_KEY, PIN_KEY, Query, change_texts, fitted, read_query, texts_to_query, to_query
 from vramplan.make_fit import Wanted
 from vramplan.nvidia_smi import read_used
 from vramplan.pins import pinned
@@ -29,7 +28,7 @@ from pyscript.address import Address
 from pyscript.bring import Bring
 from pyscript.controls import Controls
 from pyscript.dom import Region, made_for
-from pyscript.events import FRAME, Later, listen, start as start_task
+from pyscript.events import AfterFrame, Later, listen, shown, start as start_task
 from pyscript.framed import Framed
 from pyscript.lengths import LengthsSide
 from pyscript.own_run import OwnRun
@@ -71,16 +70,15 @@ class Page:
         self._estimate: Estimate | None = None
         self._texts: dict[str, str] = {}
         self._pins = PinsSide()
-        self._query = self._run = ""
-        self._left_out: tuple[str, ...] = ()
-        self._left_pins = 0
+        self._made: Query | None = None
         self._committed = ""
         self._pointing = False
         self._values: Mapping[str, object] = {}
+        self._unused: tuple[str, ...] = ()
         self._printed = Region("printed")
-        self._around_later = Later(self._renew_around, FRAME)
+        self._around_later = AfterFrame(self._renew_around)
         self._clear_toasts = Later(self._clear, TOAST_FOR)
-        self._framed = Framed(self._address.view, self._address, self._controls, self._use)
+        self._framed = Framed(self._address, self._controls, self._use, lambda: self._written.unpinned)
         self._own_run = OwnRun(lambda: self._estimate, self._use)
         self._placement = PlacementSide(lambda: self._settings)
         self._lengths = LengthsSide(lambda: self._estimate)
@@ -114,7 +112,7 @@ class Page:
         self._address.on_travel(self._on_travel)
         for button in document.querySelectorAll("button[data-action]"):
             button.disabled = False
-        await asyncio.sleep(FRAME / 1_000)
+        await shown()
         await self._results.up_to_date()
         listen(document.getElementById("curve"), "input", self._on_slider)
         for name in ("pointermove", "pointerdown"):
@@ -146,7 +144,7 @@ class Page:
         self._tell_about_link((*self._address.view.notices, *link.notices, *asked.notices, *pins.notices, *unseen))
         self._refresh()
         self._controls.unfold(self._texts)
-        self._address.replace(self._query)
+        self._write_address()
         self._committed = self._query
 
     def _tell_about_link(self, sentences: tuple[str, ...]) -> None:
@@ -157,16 +155,18 @@ class Page:
 
     def _tell_what_is_left_out(self) -> None:
         """Name what the address has no room for, and offer the file that has it."""
-        if self._left:
-            self._beyond.paint(problems_view.beyond_the_address(self._left))
+        left = self._left
+        if left:
+            self._beyond.paint(problems_view.beyond_the_address(left))
         else:
             self._beyond.hide()
 
     @property
     def _left(self) -> str:
         """What the address has no room for, in words."""
-        settings = [report.labels_text(self._left_out)] if self._left_out else []
-        pins = [f"the last {counted(self._left_pins, 'pinned run')}"] if self._left_pins else []
+        made = self._written
+        settings = [report.labels_text(made.left_out)] if made.left_out else []
+        pins = [f"the last {counted(made.left_pins, 'pinned run')}"] if made.left_pins else []
         return " and ".join((*settings, *pins))
 
     def _refresh(self, texts: dict[str, str] | None = None) -> None:
@@ -175,8 +175,8 @@ class Page:
         checked = check(texts, defaults())
         names = applying(checked.values)
         self._controls.show_applying(names)
-        self._values = checked.values
-        self._write_query()
+        self._values, self._unused, self._made = checked.values, checked.unused, None
+        self._framed.show(self._values)
         self._around_later.call()
         self._settings = self._estimate = None
         try:
@@ -190,22 +190,33 @@ class Page:
         self._pins.show(self._estimate)
 
     def _renew_around(self) -> None:
-        """Renew what can wait until the answer is on the screen: ranges beside the fields, and the parts that have boxes of their own."""
+        """Renew what can wait until the answer is on the screen: the address, ranges beside the fields, and the parts that have boxes of their own."""
+        self._write_address()
         self._controls.show_ranges(self._values)
         if not self._address.view.embed:
             self._own_run.show(self._estimate)
             self._placement.renew()
             self._lengths.renew()
 
-    def _write_query(self) -> None:
-        """Make the query string of what the page holds, and keep what it has no room for."""
-        pins = self._pins.settings
-        made = fitted(self._texts, pins, asked=asked_query(self._results.make_fit.asked), room=self._address.room)
-        self._query, self._run, self._left_out, self._left_pins = made.text, made.run, made.left_out, made.left_pins
-        left_pins = {PIN_KEY: " ".join(map(to_query, pins[-made.left_pins :]))} if made.left_pins else {}
+    @property
+    def _written(self) -> Query:
+        """The query string of what the page holds, made when it is first asked for."""
+        if self._made is None:
+            asked = asked_query(self._results.make_fit.asked)
+            self._made = fitted(self._texts, self._pins.settings, asked=asked, room=self._address.room, unused=self._unused)
+        return self._made
+
+    @property
+    def _query(self) -> str:
+        return self._written.text
+
+    def _write_address(self) -> None:
+        """Show in the address what the page holds, and keep what it has no room for."""
+        made = self._written
+        left_pins = {PIN_KEY: " ".join(map(to_query, self._pins.settings[-made.left_pins :]))} if made.left_pins else {}
+        memory.keep(made.text, {name: self._texts[name] for name in made.left_out} | left_pins)
         self._tell_what_is_left_out()
-        memory.keep(self._query, {name: self._texts[name] for name in self._left_out} | left_pins)
-        self._framed.show(made.unpinned, self._values)
+        self._address.replace(made.text)
 
     def _print(self) -> None:
         """Make the sheet that is printed instead of the page: of the run as it is, or of what stands in the way of one."""
@@ -236,6 +247,7 @@ class Page:
         if self._query != self._committed:
             self._address.replace(self._committed)
             self._address.push(self._query)
+            self._write_address()
             self._committed = self._query
 
     def _pins_changed(self) -> None:
@@ -245,7 +257,8 @@ class Page:
 
     def _asked_changed(self) -> None:
         """Something else is asked of a run that is made to fit: a step of its own."""
-        self._write_query()
+        self._made = None
+        self._framed.show(self._values)
         self._commit()
 
     def _use(self, texts: Mapping[str, str], pins: Sequence[str] = ()) -> None:
@@ -265,13 +278,11 @@ class Page:
         if isinstance(BY_NAME[name].kind, Targets):
             self._controls.offer_own_list(name)
         self._take_paste(name, event.target)
-        texts = self._controls.read()
+        texts = self._texts | {name: self._controls.read_one(name)}
         filled = carried_over(texts, chosen=name, before=self._texts.get(name, ""))
         self._controls.write(filled, filled)
         self._controls.unfold(filled)
         self._refresh(None if filled else texts)
-        if event.target.type == "text":
-            self._address.replace(self._query)
 
     def _take_paste(self, name: str, box) -> None:
         """Turn pasted nvidia-smi output into the amount it tells of, and say so."""
@@ -288,7 +299,7 @@ class Page:
 
     def _go(self, query: str, names: list[str] | None = None) -> None:
         """Open another run as a step of its own, beside the runs that are pinned."""
-        if query != self._run:
+        if query != self._written.run:
             self._address.push(query)
         self._open(query, names, with_pins=False)
 

@@ -15,7 +15,7 @@ from vramplan.settings import Settings
 from vramplan.view import View
 from pyscript import panels
 from pyscript.dom import Region
-from pyscript.events import FRAME, Later, Steps, listen
+from pyscript.events import Later, Steps, listen
 from pyscript.fitmap import FitMapSide
 from pyscript.make_fit import MakeFitSide
 from pyscript.seldom import Seldom
@@ -72,7 +72,7 @@ class ResultsSide:
         self._message = ""
         self._answered = False
         self._phone = window.matchMedia(PHONE)
-        self._steps = Steps(FRAME)
+        self._steps = Steps()
         self._speak_later = Later(self._speak, SPEAK_AFTER)
         self._busy_now, self._panels_now = None, None
         listen(self._phone, "change", lambda event: self._begin(report.headline(self._estimate)) if self._estimate else None)
@@ -129,20 +129,21 @@ class ResultsSide:
         """Paint everything around the answer: what is in sight as soon as the answer is on the screen, the rest part by part, so that
         typing never waits for more than one of them."""
         self._results = None
+        self._busy(True)
+        self._steps.begin((partial(self._paint_seen, told),))
+
+    def _paint_seen(self, told: report.Headline) -> None:
+        """Paint the parts that are in sight, and let the title and the others follow."""
         own = {"curve": self.read_curve_here, "gpus": self._paint_gpus}
         parts = {name: own.get(name) or partial(self._paint_part, name) for name in PARTS if self._shows(name)}
-        self._busy(True)
         title = language.told(f"{told.peak} GiB: {told.verdict.lower()} {told.budget} GiB | VRAM Plan")
-        self._steps.begin((partial(self._paint_seen, parts, title),))
-
-    def _paint_seen(self, parts: dict[str, Callable[[], None]], title: str) -> None:
-        """Paint the parts that are in sight, and let the title and the others follow."""
         seen = [name for name in parts if _in_sight(self._sections[name])]
         for name in seen:
             parts[name]()
         self._show_where_seen()
-        formulas = [partial(each.show, self._estimate) for each in self._formulas]
-        self._steps.begin((partial(setattr, document, "title", title), *(paint for name, paint in parts.items() if name not in seen), *formulas, partial(self._busy, False)))
+        rest = (paint for name, paint in parts.items() if name not in seen)
+        formulas = (partial(each.show, self._estimate) for each in self._formulas)
+        self._steps.begin((partial(setattr, document, "title", title), *rest, *formulas, partial(self._busy, False)))
 
     def _busy(self, busy: bool) -> None:
         """Say whether any part still shows the run before."""

@@ -1,8 +1,8 @@
 """A tree of elements, and its markup. Text is always escaped; there is no way to put raw markup in."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 from vramplan.language import ENGLISH, current, told, told_around
 
@@ -16,9 +16,8 @@ TOLD = {"alt", "aria-label", "aria-description", "aria-valuetext", "label", "pla
 """Attributes that a visitor reads or hears."""
 
 
-@dataclass(frozen=True)
-class Element:
-    """One element: its tag, its attributes in order, and its children, elements or text."""
+class Element(NamedTuple):
+    """One element: its tag, its attributes in order, and its children, elements or text. A named tuple: a page makes and compares thousands."""
 
     tag: str
     attributes: tuple[tuple[str, str], ...]
@@ -71,12 +70,13 @@ def markup(node: Element | str) -> str:
     return f"<{start}>{''.join(markup(child) for child in node.children)}</{node.tag}>"
 
 
-def _flat(children: Iterable[Child]) -> Iterable[Element | str]:
+def _flat(children: Iterable[Child]) -> list[Element | str]:
+    """The elements and texts among children, in order, wherever they are nested."""
+    flat: list[Element | str] = []
     for child in children:
-        if child is None or child is False:
-            continue
         if isinstance(child, (str, Element)):
             if child != "":
-                yield child
-        else:
-            yield from _flat(child)
+                flat.append(child)
+        elif child is not None and child is not False:
+            flat += _flat(child)
+    return flat

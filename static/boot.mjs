@@ -1,13 +1,14 @@
-// Start Python in the page: say how far it is, hand over, and go another way when one fails.
+// Start Python in the page: say how far it is, hand over, and go another way when one fails. What Python needs is fetched and
+// compiled while the page is still read; all else waits until the page is there.
 //
-// Expects in the page:  <script type="module" src="boot….mjs" data-manifest="boot….json" data-manifest-integrity="sha256-…">
+// Expects in the page:  <script type="module" async src="boot….mjs" data-manifest="boot….json" data-manifest-integrity="sha256-…">
 //   data-phrases="zh….json" data-phrases-integrity="sha256-…" where its language is not English
 //   #boot-status  role=status; says the step. Its words: data-downloading data-starting data-working data-ready
 //                 data-no-webassembly data-no-download data-failed
 //   #boot-bytes   how much has come; its words: data-words="{done} of {total} MB", after data-steps="Step {step} of {steps}"
 //   #boot-retry   a hidden button, shown when a new try may help
-// Sets <html data-boot>: "loading", then "ready" or "failed"; <html data-way>: the way Python was started, by its name
-// in the manifest. Performance marks: boot-python, boot-module, boot-ready.
+// Sets <html data-boot>: "loading", then "ready" or "failed"; <html data-laid-out>: all of the ready page has been laid out once;
+// <html data-way>: the way Python was started, by its name in the manifest. Performance marks: boot-python, boot-module, boot-ready.
 // Sets globalThis.pyodide, so that the page's Python can be tried from the console.
 // Python finds the module `host` (see python.mjs), and its entry `start(names)` is called with a JSON list: the names of the
 // form controls that were used before it was there; and with the phrases, as text. Last, the service worker is registered.
@@ -21,16 +22,22 @@ const IDLE_AFTER = 3000; // milliseconds, for browsers that do not tell when the
 const FIRST_LANGUAGE = "en"; // of index.html
 const STEPS = ["downloading", "starting", "working"];
 const page = document.documentElement;
-const status = document.getElementById("boot-status");
-const bytes = document.getElementById("boot-bytes");
-const retry = document.getElementById("boot-retry");
+const parsed = new Promise((resolve) => {
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", resolve, { once: true });
+  else resolve();
+});
+let said = ["downloading"];
 
-/** Name a step, unless the last one was named already. */
-function say(step, progress = "") {
-  if (page.dataset.boot !== "loading") return;
+/** Name a step, unless the last one was named already; the page may not be there to its end yet, and hears of it then. */
+function say(step, progress) {
+  said = [step, progress];
+  const [status, bytes] = ["boot-status", "boot-bytes"].map((id) => document.getElementById(id));
+  if (page.dataset.boot !== "loading" || !bytes) return;
   if (status.textContent !== status.dataset[step]) status.textContent = status.dataset[step];
   const place = STEPS.indexOf(step) + 1;
-  bytes.textContent = place ? `${bytes.dataset.steps.replace("{step}", place).replace("{steps}", STEPS.length)}${progress}` : "";
+  const filled = (text, values) => Object.entries(values).reduce((told, [name, value]) => told.replace(`{${name}}`, value), text);
+  const parts = [place && filled(bytes.dataset.steps, { step: place, steps: STEPS.length }), progress && filled(bytes.dataset.words, progress)];
+  bytes.textContent = parts.filter(Boolean).join(" · ");
 }
 
 /** Name the last step. */
@@ -66,7 +73,7 @@ function follow(files) {
   return {
     report(size) {
       done += size;
-      if (done < total) say("downloading", ` · ${bytes.dataset.words.replace("{done}", megabytes(done)).replace("{total}", megabytes(total))}`);
+      if (done < total) say("downloading", { done: megabytes(done), total: megabytes(total) });
       else say("starting");
     },
     reached(step) {
@@ -77,14 +84,15 @@ function follow(files) {
 }
 
 /** Python, started in the first way that works. */
-async function start(manifest, base) {
+async function start({ manifest: name, manifestIntegrity: integrity }, base) {
+  const manifest = await (await get(new URL(name, base), { integrity })).json();
   let problem;
   for (const way of manifest.ways) {
     try {
-      const pyodide = await startPython(way, { manifest, base, ...follow(way.files) });
+      const pyodide = await startPython(way, { manifest, base, parsed, ...follow(way.files) });
       page.dataset.way = way.name;
       pyodide.registerJsModule("host", { ...host(pyodide, way, manifest.extras, base), frame });
-      return pyodide;
+      return [pyodide, pyodide.pyimport(manifest.module)];
     } catch (error) {
       console.warn(`Python did not start from the ${way.name}: ${error.message}`);
       problem = error;
@@ -131,31 +139,36 @@ function inItsLanguage() {
 }
 
 async function main() {
+  const base = document.baseURI;
+  const told = document.querySelector("script[data-manifest]").dataset;
+  const used = watchControls();
+  page.dataset.boot = "loading";
+  if (location.search.length > 1) page.dataset.asked = "";
+  const able = typeof WebAssembly === "object";
+  const started = able && start(told, base);
+  started && started.catch(() => {}); // it is heard of below
+  await parsed;
   const place = inItsLanguage();
   if (place && (navigator.onLine || navigator.serviceWorker?.controller)) { // without a network there are the pages that are kept
     location.replace(place);
     return;
   }
-  const used = watchControls();
+  const retry = document.getElementById("boot-retry");
   retry.addEventListener("click", () => location.reload());
   startFrame();
-  page.dataset.boot = "loading";
-  if (location.search.length > 1) page.dataset.asked = "";
-  if (typeof WebAssembly !== "object") {
+  if (!able) {
     end("noWebassembly", "failed");
     return;
   }
-  say("downloading");
+  say(...said);
   try {
-    const base = document.baseURI;
-    const { manifest: name, manifestIntegrity: integrity, phrases, phrasesIntegrity } = document.querySelector("script[data-manifest]").dataset;
-    const words = phrases && get(new URL(phrases, base), { integrity: phrasesIntegrity }).then((response) => response.text());
-    const manifest = await (await get(new URL(name, base), { integrity })).json();
-    globalThis.pyodide = await start(manifest, base);
-    const app = pyodide.pyimport(manifest.module);
+    const words = told.phrases && get(new URL(told.phrases, base), { integrity: told.phrasesIntegrity }).then((response) => response.text());
+    const [pyodide, app] = await started;
+    globalThis.pyodide = pyodide;
     performance.mark("boot-module");
     await app.start(JSON.stringify(used()), (await words) ?? "");
     end("ready", "ready");
+    requestAnimationFrame(() => setTimeout(() => { page.dataset.laidOut = ""; })); // the frame between has laid out all of the page
     keepForLater(base);
   } catch (error) {
     console.error(error);

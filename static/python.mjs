@@ -11,14 +11,22 @@ import { restore } from "./snapshot.mjs";
 
 const EMPTY_ZIP = Uint8Array.of(0x50, 0x4b, 5, 6, ...new Array(18).fill(0));
 
-/** Run an action; requests for these addresses, which Pyodide makes itself and without a hook, are answered from here. */
-async function answering(responses, action) {
-  const original = globalThis.fetch;
-  globalThis.fetch = (resource, options) => responses.get(String(resource)) ?? original(resource, options);
+/**
+ * Run an action; what Pyodide asks of the browser itself, and without a hook, has its answers here: these addresses, and the engine, which is
+ * compiled before anybody asks.
+ */
+async function answering(responses, compiled, action) {
+  const { fetch } = globalThis, { instantiateStreaming } = WebAssembly;
+  globalThis.fetch = (resource, options) => responses.get(String(resource)) ?? fetch(resource, options);
+  WebAssembly.instantiateStreaming = async (response, imports) => {
+    const module = await compiled;
+    return { module, instance: await WebAssembly.instantiate(module, imports) };
+  };
   try {
     return await action();
   } finally {
-    globalThis.fetch = original;
+    globalThis.fetch = fetch;
+    WebAssembly.instantiateStreaming = instantiateStreaming;
   }
 }
 
@@ -50,16 +58,19 @@ function fromSnapshot({ restoring, createModule, bytes, signal }) {
   };
 }
 
-async function load(way, { manifest, base, signal, report, reached, failed }) {
+async function load(way, { manifest, base, parsed, signal, report, reached, failed }) {
   const folder = new URL(manifest.engine, base).href;
   const [wasm, second, third] = way.files.map((file) => download(file, { base, signal, report, failed }));
   const bytes = way.restoring && second.then(async (response) => new Uint8Array(await response.arrayBuffer()));
-  [wasm, second, third, bytes].forEach((promise) => promise?.catch(() => {})); // whoever awaits it hears of it
+  const compiled = WebAssembly.compileStreaming(wasm);
+  compiled.catch(failed); // Pyodide would wait for good
+  [second, third, bytes].forEach((promise) => promise?.catch(() => {})); // whoever awaits it hears of it
   const [{ loadPyodide }, { default: createModule }] = await Promise.all(
     ["pyodide.mjs", "pyodide.asm.mjs"].map((script) => import(folder + script)));
+  await parsed;
   const library = new URL("library.zip", base).href;
-  const answers = new Map([[`${folder}pyodide.asm.wasm`, wasm], [library, bytes ? Promise.resolve(new Response(EMPTY_ZIP)) : second]]);
-  const pyodide = await answering(answers, () => loadPyodide({
+  const answers = new Map([[`${folder}pyodide.asm.wasm`, Promise.resolve(new Response())], [library, bytes ? Promise.resolve(new Response(EMPTY_ZIP)) : second]]);
+  const pyodide = await answering(answers, compiled, () => loadPyodide({
     indexURL: folder, stdLibURL: library, lockFileContents: manifest.lock, packageBaseUrl: new URL(".", base).href,
     ...(bytes && fromSnapshot({ restoring: way.restoring, createModule, bytes, signal })),
   }));
@@ -70,13 +81,16 @@ async function load(way, { manifest, base, signal, report, reached, failed }) {
   return pyodide;
 }
 
-/** Start Python in this way, or fail and stop its downloads. report(bytes) and reached(step) tell how far it is. */
-export async function startPython(way, { manifest, base, report, reached }) {
+/**
+ * Start Python in this way, or fail and stop its downloads. parsed: until then only what is fetched is made ready, as the page comes first.
+ * report(bytes) and reached(step) tell how far it is.
+ */
+export async function startPython(way, { manifest, base, parsed, report, reached }) {
   const controller = new AbortController();
   const wait = waiting(way.patience, way.files.reduce((sum, file) => sum + file.bytes, 0));
   const came = (size) => { wait.came(size); report(size); };
   try {
-    const loading = load(way, { manifest, base, signal: controller.signal, report: came, reached, failed: wait.give });
+    const loading = load(way, { manifest, base, parsed, signal: controller.signal, report: came, reached, failed: wait.give });
     loading.catch(() => {});
     return await Promise.race([loading, wait.up]);
   } catch (error) {

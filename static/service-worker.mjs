@@ -71,9 +71,9 @@ addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET") return;
-  if (request.mode === "navigate") {
-    const place = placeOf(origin + pathname);
-    if (place) event.respondWith(page(request, place));
+  const place = request.mode === "navigate" && placeOf(origin + pathname);
+  if (place) {
+    event.respondWith(page(request, place));
   } else if (PLACES.has(request.url)) {
     event.respondWith(kept(request.url).then((found) => found ?? fetch(request)));
   }

@@ -290,7 +290,7 @@ def unchecked(estimate: Estimate) -> tuple[str, ...]:
         return ()
     of_stack = stack_of(estimate.settings).unchecked
     facts = (words.DECISIONS[name] for name in policy(estimate.settings).assumed if name in of_stack)
-    return tuple(dict.fromkeys((*facts, *step.unchecked(estimate.settings))))
+    return tuple(dict.fromkeys((*facts, *estimate.unchecked)))
 
 
 def unchecked_text(estimate: Estimate) -> str:

@@ -91,7 +91,7 @@ SPAN_SENTENCE = (
 
 def served_rows(settings: Settings) -> tuple[ServedRow, ...]:
     """The model of a run answering on the same GPU, with every type of weights; nothing where no rule counts it."""
-    formats = [option.value for option in BY_NAME["served_weights"].kind.options]
+    formats = BY_NAME["served_weights"].kind.values
     runs = (settings.varied(accounting="rules", task=INFERENCE, served_weights=each, micro_batch=1) for each in formats)
     return tuple(_served_row(run) for run in runs)
 

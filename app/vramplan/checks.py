@@ -133,16 +133,15 @@ def _read(field: Field, text: str, texts: Mapping[str, str]) -> tuple[Value, str
 
 
 def _choice(field: Field, text: str) -> tuple[Value, str]:
-    names = [option.value for option in field.kind.options]
-    if text not in names:
-        return text, f"{field.label} must be one of {', '.join(names)}; {came(text)}. Choose one of these."
+    if text not in field.kind.values:
+        return text, f"{field.label} must be one of {', '.join(field.kind.values)}; {came(text)}. Choose one of these."
     return {"true": True, "false": False}.get(text, text), ""
 
 
 def _targets(field: Field, text: str) -> tuple[Value, str]:
     if len(text) <= MAX_TYPED_LENGTH and named_parts(text):
         return normal_text(text), ""
-    names = ", ".join(option.value for option in field.kind.options)
+    names = ", ".join(field.kind.values)
     parts = ", ".join(field.kind.parts)
     return text, f"{field.label} must be {names}, or a comma list of {parts}; {came(text)}. Name each part once."
 

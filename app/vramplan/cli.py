@@ -571,9 +571,9 @@ def _metavar(field: Field) -> str:
 def _help(field: Field) -> str:
     usual = defaults()
     if isinstance(field.kind, Choice):
-        span = ", ".join(option.value for option in field.kind.options)
+        span = ", ".join(field.kind.values)
     elif isinstance(field.kind, Targets):
-        names = ", ".join(option.value for option in field.kind.options)
+        names = ", ".join(field.kind.values)
         span = f"{names}, or a comma list of {', '.join(field.kind.parts)}"
     else:
         span = range_text(field, usual)

@@ -15,7 +15,7 @@ def compare(settings: Settings) -> tuple[Estimate, ...]:
     """Estimates under every training method with everything else held, in the order of the settings, or with every type of weights
     that a model can be served in; those that can be counted."""
     varied = compared(settings)
-    values = [option.value for option in BY_NAME[varied].kind.options]
+    values = BY_NAME[varied].kind.values
     counted = (counted_or_why(settings.varied(**{varied: value})) for value in values)
     return tuple(each for each in counted if isinstance(each, Estimate))
 
@@ -37,7 +37,7 @@ class Span:
 
 def spans(settings: Settings) -> tuple[Span, ...]:
     """Every training method as a range, everything else held; those that can be counted at both ends. None for a model that answers."""
-    methods = [] if settings.serves else [option.value for option in BY_NAME["method"].kind.options]
+    methods = () if settings.serves else BY_NAME["method"].kind.values
     ends = ((counted_or_why(settings.varied(method=method, **each)) for each in (LEAST, MOST)) for method in methods)
     return tuple(Span(least, most) for least, most in ends if isinstance(least, Estimate) and isinstance(most, Estimate))
 

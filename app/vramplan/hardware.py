@@ -97,7 +97,7 @@ def grid(settings: Settings) -> tuple[tuple[Needed | None, ...], ...]:
     """What the run needs under every method, or with every type of weights it can answer with, at every sequence length the model
     has; None where it cannot be counted."""
     varied = compared(settings)
-    values = [option.value for option in BY_NAME[varied].kind.options]
+    values = BY_NAME[varied].kind.values
     return tuple(tuple(_needed_or_none(settings.varied(**{varied: value}, sequence_length=length)) for length in contexts(settings)) for value in values)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from vramplan.catalogue import CUSTOM, cards
 
@@ -16,10 +17,20 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A setting that takes one of a few values."""
+class Listing:
+    """What has a list of options."""
 
     options: tuple[Option, ...]
+
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        """The values of the options, in order."""
+        return tuple(option.value for option in self.options)
+
+
+@dataclass(frozen=True)
+class Choice(Listing):
+    """A setting that takes one of a few values."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +57,9 @@ class ExactDecimal:
 
 
 @dataclass(frozen=True)
-class Targets:
+class Targets(Listing):
     """A setting that takes one of a few named sets of linear maps, or a comma list of `parts`."""
 
-    options: tuple[Option, ...]
     parts: tuple[str, ...]
 
 

@@ -95,7 +95,7 @@ class Estimate:
     terms: the rows of the largest moment. moments: every moment of the step, in order; one for an accounting that does
     not know when memory is held. reserved, process: what the allocator and the whole process are expected to hold, None
     for an accounting that counts those in its rows. host: rows of host memory, for each GPU; what is there only while a model is
-    loaded is the row `host_loading`.
+    loaded is the row `host_loading`. unchecked: what it rests on, beside the facts of a stack, that was only read in code.
     """
 
     accounting: str
@@ -107,6 +107,7 @@ class Estimate:
     reserved: Band | None = None
     process: Band | None = None
     host: tuple[Term, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
     @cached_property
     def moment(self) -> Moment:
@@ -138,7 +139,7 @@ class Estimate:
         """Usable bytes less peak; negative is a shortfall."""
         return self.usable_bytes - self.peak_bytes
 
-    @property
+    @cached_property
     def verdict(self) -> str:
         """Whether it fits: yes, likely, unlikely or no."""
         return verdict(

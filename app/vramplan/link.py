@@ -1,6 +1,6 @@
 """The query string of a shared link: a defaults version, what differs from those defaults, and the runs that are pinned beside it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from urllib.parse import parse_qsl, urlencode
@@ -113,14 +113,17 @@ def texts_to_query(texts: Mapping[str, str]) -> str:
     return fitted(texts).text
 
 
-def fitted(texts: Mapping[str, str], pins: Sequence[Settings] = (), *, asked: str = "", room: int = MAX_QUERY) -> Query:
+def fitted(
+    texts: Mapping[str, str], pins: Sequence[Settings] = (), *, asked: str = "", room: int = MAX_QUERY, unused: Collection[str] | None = None
+) -> Query:
     """The query string of text as typed and of pinned runs, in so many characters: the longest texts are left out, then the last pins.
 
     asked: the part of it that says what is asked of the run. That and the version of the defaults stay, whatever the room.
+    unused: the settings that do not apply, from whoever has checked the texts already.
     """
     asked = f"&{asked}" if asked else ""
     values = {name: texts.get(name, default).strip() for name, default in defaults().items()}
-    left_out = check(values, values).unused
+    left_out = check(values, values).unused if unused is None else unused
     kept = {name: text for name, text in changed_texts(values).items() if name not in left_out}
     too_long: list[str] = []
     while len(query := _query(kept)) + len(asked) > room and kept:

@@ -58,7 +58,7 @@ def _parts(field: Field, text: str) -> list[str]:
     """What stands between commas, where a comma does not belong to the value."""
     parts = [part.strip() for part in text.split(",")]
     if isinstance(field.kind, Targets):
-        return parts if set(parts) <= {option.value for option in field.kind.options} else [text]
+        return parts if set(parts) <= set(field.kind.values) else [text]
     return parts if isinstance(field.kind, Choice | WholeNumber | ExactDecimal) else [text]
 
 

@@ -71,7 +71,7 @@ TYPING = """async ({ keys, pause }) => {
   const box = document.getElementById("sequence_length"), head = document.getElementById("headline");
   const results = { headline: [], "everything on the screen": [], "the whole page": [] };
   let first, seen, last;
-  const painted = () => new Promise(done => requestAnimationFrame(() => { const port = new MessageChannel(); port.port1.onmessage = done; port.port2.postMessage(0); }));
+  const painted = () => new Promise(done => requestAnimationFrame(() => scheduler.postTask(done, { priority: "user-blocking" }))); // right behind the frame
   const onScreen = ({ target }) => {
     const { top, bottom, height } = (target.nodeType === 1 ? target : target.parentElement)?.getBoundingClientRect() ?? { height: 0 };
     return height > 0 && bottom > 0 && top < innerHeight;

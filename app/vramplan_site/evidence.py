@@ -1,4 +1,5 @@
-"""The page's section on how right the estimates are: scatter, quantiles and the worst runs, as trees of elements."""
+"""The page's section on how right the estimates are: scatter, quantiles and the worst runs, as trees of elements; and the table of all
+recorded runs, which has a page of its own: its thousands of elements would make every key wait."""
 
 from math import log10
 
@@ -24,15 +25,19 @@ NEAR = 0.1
 """Share by which the two thin lines lie beside the diagonal."""
 
 
-def section() -> list[Element]:
-    """Everything below the section's heading."""
+ALL_RUNS = "Every recorded run"
+"""Title of the page with their table."""
+
+
+def section(all_runs: str) -> list[Element]:
+    """Everything below the section's heading. all_runs: the page with the table of them."""
     found = evidence()
     return [
         *(h("p", sentence) for sentence in summary(found)),
         h("div", (_scatter(found, name) for name in ACCOUNTINGS), class_="scatters"),
         _groups(found),
         *(_worst(found, name, kind) for name in ACCOUNTINGS for kind in KINDS),
-        _points(found),
+        h("p", h("a", "The scatters as a table", href=all_runs)),
         h("p", f"Traced with {'; '.join(found.versions)}.", class_="note"),
     ]
 
@@ -130,15 +135,24 @@ def _worst(found: Evidence, accounting: str, kind: str) -> Element:
     return h("details", h("summary", caption), _table(caption, ("Run", "Recorded, GiB", "Estimate, GiB", "Error", "Why"), rows, words=(0, 4)))
 
 
-def _points(found: Evidence) -> Element:
-    """The scatter as a table, one row a run."""
+def all_runs(calculator: str) -> Element:
+    """What stands on the page of every recorded run. calculator: where its link leads back to."""
+    return h(
+        "main",
+        h("p", h("a", "Back to the calculator", href=f"{calculator}#evidence")),
+        h("section", h("h1", ALL_RUNS), _points()),
+        class_="explain alone",
+    )
+
+
+def _points() -> Element:
+    """The scatters as a table, one row a run."""
     by_run: dict[tuple[str, str], dict[str, Point]] = {}
-    for point in found.points:
+    for point in evidence().points:
         by_run.setdefault((point.kind, point.id), {})[point.accounting] = point
     rows = [(KINDS[kind], run, *_amounts(points)) for (kind, run), points in by_run.items()]
     header = ("Recorded", "Run", "Recorded, GiB", *(f"{value_text('accounting', name)}, GiB" for name in ACCOUNTINGS))
-    caption = "Every recorded run"
-    return h("details", h("summary", "The scatters as a table"), _table(caption, header, rows, words=(0, 1)))
+    return _table("Peak as recorded, and as each accounting estimates it", header, rows, words=(0, 1))
 
 
 def _amounts(points: dict[str, Point]) -> tuple[str, ...]:

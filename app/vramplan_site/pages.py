@@ -2,8 +2,6 @@
 
 import json
 import re
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from vramplan.accountings import estimate
@@ -16,10 +14,10 @@ from vramplan.language import ENGLISH, LANGUAGES, TAGS
 from vramplan.levers import lockable
 from vramplan.settings import Settings
 from vramplan.view import USUAL_PANELS
-from vramplan_site import explain
+from vramplan_site import evidence, explain
 from vramplan_site.headers import policy
 from vramplan_site.toolchain import ROOT
-from vramplan_site.translated import translated
+from vramplan_site.translated import DOCTYPE, translated
 from pyscript import panels
 from pyscript.tree import Child, Element, h, markup
 from pyscript.views.form import form, own_run_panel
@@ -43,10 +41,9 @@ def write_pages(dist: Path, assets: dict, hub: str) -> None:
     hub: the origin that the page may fetch a model's config.json from; empty for none.
     """
     contents = slots(assets, hub)
-    (dist / ENGLISH_PAGE).write_text(filled(contents), "utf-8")
-    for code in assets["phrases"]:
-        page = filled({**contents, "head": head(assets, hub, code), "languages": languages(code)})
-        (dist / page_name(code)).write_text(translated(page, code), "utf-8")
+    for code in LANGUAGES:
+        own = {"head": head(assets, hub, code), "languages": languages(code), "evidence": evidence.section(assets["runs"][code])}
+        (dist / page_name(code)).write_text(_in_language(filled(contents | own), code), "utf-8")
     write_schemas(dist / SCHEMA_FOLDER)
 
 
@@ -71,12 +68,10 @@ def filled(contents: dict[str, Child]) -> str:
 
 
 def slots(assets: dict, hub: str) -> dict[str, Child]:
-    """The content of every slot, for the opening configuration."""
+    """The content of every slot that is the same in all languages before it is translated, for the opening configuration."""
     opening = estimate(Settings())
     shown, film = panels.results(opening), panels.films(opening)
     return {
-        "head": head(assets, hub),
-        "languages": languages(),
         "logo": h("img", src=assets["files"]["icon.svg"], alt="", width=36, height=36),
         "form": form(defaults(), applying(defaults()), hub=hub),
         "headline": panels.headline(opening),
@@ -115,19 +110,29 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
         "recorded-studio": panels.recorded_studio(),
         "examples": explain.examples(),
         "references": explain.references(),
-        **evidence(),
         **({"hub": hub.partition("://")[2]} if hub else {}),
     }
 
 
-def evidence() -> dict[str, Child]:
-    """How right the estimates are, where there is a module that tells."""
-    if not find_spec("vramplan_site.evidence"):
-        return {}
-    return {"evidence": import_module("vramplan_site.evidence").section()}
+def runs_page(assets: dict, hub: str, code: str) -> str:
+    """The page with every recorded run, in a language."""
+    page = h(
+        "html",
+        h(
+            "head",
+            h("meta", charset="utf-8"),
+            h("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            h("meta", name="color-scheme", content="light dark"),
+            h("title", f"{evidence.ALL_RUNS} | VRAM Plan"),
+            *looks(assets, hub),
+        ),
+        h("body", evidence.all_runs(page_name(code))),
+        lang=TAGS[code],
+    )
+    return _in_language(DOCTYPE + markup(page), code)
 
 
-def languages(current: str = ENGLISH) -> list[Element]:
+def languages(current: str) -> list[Element]:
     """The way to the page in the other languages, each named in its own; `lang` in the address holds it against the browser's choice."""
     return [
         h("a", name, href=f"{page_name(code)}?lang={code}", hreflang=TAGS[code], lang=TAGS[code], rel="alternate", data_language=code)
@@ -136,18 +141,25 @@ def languages(current: str = ENGLISH) -> list[Element]:
     ]
 
 
-def head(assets: dict, hub: str, code: str = ENGLISH) -> list[Element]:
+def head(assets: dict, hub: str, code: str) -> list[Element]:
     """What the page may load, style, icon, early downloads and the boot script, and the phrases of its language."""
     files, phrases = assets["files"], assets["phrases"].get(code, {})
     return [
-        h("meta", http_equiv="Content-Security-Policy", content=policy(hub)),
-        h("script", **assets["view"], data_panels=" ".join(USUAL_PANELS)),
-        h("link", rel="stylesheet", **assets["style"]),
-        h("link", rel="icon", type="image/svg+xml", href=files["icon.svg"]),
+        *looks(assets, hub),
         h("meta", property="og:image", content=files["preview.png"]),
         *(h("link", **link) for link in assets["links"]),
         h("link", rel="preload", as_="fetch", crossorigin="anonymous", href=phrases["data-phrases"]) if phrases else None,
         h("script", **assets["boot"], **phrases),
+    ]
+
+
+def looks(assets: dict, hub: str) -> list[Element]:
+    """What a page may load, its style and icon, and the script that says how it is shown."""
+    return [
+        h("meta", http_equiv="Content-Security-Policy", content=policy(hub)),
+        h("script", **assets["view"], data_panels=" ".join(USUAL_PANELS)),
+        h("link", rel="stylesheet", **assets["style"]),
+        h("link", rel="icon", type="image/svg+xml", href=assets["files"]["icon.svg"]),
     ]
 
 
@@ -157,6 +169,10 @@ def write_schemas(folder: Path) -> None:
     for name, document in {**DOCUMENTS, "problem": ProblemDocument}.items():
         schema = document.model_json_schema(mode="serialization")
         (folder / f"{name}.json").write_text(json.dumps(schema, indent=2) + "\n", "utf-8")
+
+
+def _in_language(page: str, code: str) -> str:
+    return page if code == ENGLISH else translated(page, code)
 
 
 def _markup(content: Child) -> str:

@@ -11,7 +11,7 @@ from vramplan.importing.hub import ORIGIN
 from vramplan.language import ENGLISH, LANGUAGES, book
 from vramplan_site import deploy, errors, sums, toolchain
 from vramplan_site.licences import write_licences
-from vramplan_site.pages import page_name, write_pages
+from vramplan_site.pages import page_name, runs_page, write_pages
 from vramplan_site.runtime import EXTRAS, PYODIDE_SCRIPTS, Runtime, make_runtime
 from vramplan_site.toolchain import CACHE, DIST, ROOT, say
 from pyscript.snapshot import answer
@@ -22,7 +22,8 @@ STDLIB_PLACE = "/lib/python314.zip"
 WASM, STOCK = "pyodide.asm.wasm", "python_stdlib.zip"
 """Files of the npm package: the engine, and the standard library it comes with."""
 
-PAGE = "index.html"
+PAGE, RUNS = "index.html", "runs"
+"""The page that opens by itself, and how the names begin of those with every recorded run."""
 
 BOOT = "boot.mjs"
 """The script of static/ that a page names; it imports the others."""
@@ -61,7 +62,9 @@ def build_site(hub: str = ORIGIN) -> None:
     stamp.unlink(missing_ok=True)
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
-    write_pages(DIST, write_assets(runtime), hub)
+    assets = write_assets(runtime)
+    runs = {code: hashed(runs_page(assets, hub, code).encode(), f"{RUNS}-{code}", ".html") for code in LANGUAGES}
+    write_pages(DIST, {**assets, "runs": runs}, hub)
     write_service_worker(DIST)
     write_licences(DIST, runtime)
     deploy.write(DIST, hub)
@@ -94,7 +97,7 @@ def write_assets(runtime: Runtime) -> dict:
         {**fetched, "href": name},
         *({**fetched, "href": file["url"]} for file in manifest["ways"][0]["files"]),
     ]
-    boot = {"type": "module", **pinned("src", files[BOOT]), "data-manifest": name, "data-manifest-integrity": pinned("href", name)["integrity"]}
+    boot = {"type": "module", "async": True, **pinned("src", files[BOOT]), "data-manifest": name, "data-manifest-integrity": pinned("href", name)["integrity"]}
     return {
         "files": files, "links": links, "phrases": {code: phrases(code) for code in LANGUAGES if code != ENGLISH},
         "view": pinned("src", files["view.js"]), "style": pinned("href", files["style.css"]), "boot": boot,
@@ -178,7 +181,7 @@ def write_service_worker(dist: Path) -> None:
     pages = {page_name(code): (dist / page_name(code)).read_bytes() for code in LANGUAGES}
     manifest = json.loads((dist / named_manifest(pages[PAGE])).read_text("utf-8"))
     files = {
-        *first_files(dist), *(name for page in pages.values() for name in named_files(page)),
+        *first_files(dist), *(file.name for file in dist.glob(f"{RUNS}-*.html")), *(name for page in pages.values() for name in named_files(page)),
         *(file["url"] for way in manifest["ways"][:2] for file in (*way["files"], *way["rest"])),
         *(package["file_name"] for package in manifest["lock"]["packages"].values()),
     }

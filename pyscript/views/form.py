@@ -129,7 +129,7 @@ def fold_of(field: Field) -> str:
 
 def named_set(field: Field, text: str) -> str:
     """The button of a row of sets that stands for a text."""
-    return text if text in [option.value for option in field.kind.options] else OWN_LIST
+    return text if text in field.kind.values else OWN_LIST
 
 
 def _section(section: str, label: str, texts: Mapping[str, str], applying: set[str], extra: Element | None) -> Element:
@@ -180,7 +180,7 @@ def _field(field: Field, texts: Mapping[str, str], applies: bool) -> Element:
 
 def is_yes_or_no(field: Field) -> bool:
     """Whether the field is a yes or a no."""
-    return isinstance(field.kind, Choice) and tuple(option.value for option in field.kind.options) == YES_AND_NO
+    return isinstance(field.kind, Choice) and field.kind.values == YES_AND_NO
 
 
 def _switch(field: Field, text: str, hint: Element, error: Element, box: dict, described: str) -> Element:

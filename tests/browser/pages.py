@@ -366,7 +366,8 @@ class Calculator:
         return self.region(region).get_by_role("table").nth(number)
 
     def expect_rows(self, table, rows):
-        """The rows under the table's head say this, cell by cell."""
+        """The rows under the table's head say this, cell by cell, to somebody who looks at them."""
+        table.scroll_into_view_if_needed()
         body = table.get_by_role("row").filter(has=self.root.get_by_role("rowheader"))
         patterns = [re.compile(r"^\s*" + r"\s*".join(map(re.escape, row)) + r"\s*$") for row in rows]
         expect(body).to_have_text(patterns, use_inner_text=True)

@@ -175,6 +175,7 @@ def test_what_cannot_be_used_survives_a_reload(visit):
     assert injected(page) == 0
     page.type_number("sequence_length", "12 thousand")
     page.type_number("lora_dropout", "½")
+    expect(page.page).to_have_url(re.compile("lora_dropout="))
     page.page.reload()
     page.wait_ready()
     for name, text in {"rank": "<img src=x onerror=alert(1)>", "sequence_length": "12 thousand", "lora_dropout": "½", "micro_batch": "2"}.items():

@@ -130,7 +130,7 @@ def single_changes(settings: Settings) -> list[dict[str, Value]]:
 def _values(name: str, settings: Settings) -> Iterable[Value]:
     kind = BY_NAME[name].kind
     if isinstance(kind, Choice):
-        return (option.value for option in kind.options)
+        return kind.values
     none, some = NUMBERS[name]
     return (none,) if getattr(settings, name) != none else (some,)
 

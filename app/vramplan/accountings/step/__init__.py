@@ -51,6 +51,7 @@ def estimate(settings: Settings) -> Estimate:
         reserved,
         process,
         (*_checkpoints_on_host(step, batch[0]), *(Term(name, total(kept)) for name, kept in step.shares.host.items() if total(kept))),
+        confidence.unchecked(run),
     )
 
 
@@ -156,11 +157,6 @@ def _peak(step: Step, batch: Batch) -> int:
 def writes_attention_out(settings: Settings) -> bool:
     """Whether an efficient kernel was asked for, but no such kernel takes the run's types."""
     return structure(settings).attention == MATH
-
-
-def unchecked(settings: Settings) -> tuple[str, ...]:
-    """What the estimate rests on that was only read in code, beside the facts of its stack."""
-    return confidence.unchecked(structure(settings))
 
 
 def _bands(settings: Settings, step: Step, batch: Batch) -> tuple[Band, Band]:
