@@ -143,7 +143,6 @@ async function main() {
   const told = document.querySelector("script[data-manifest]").dataset;
   const used = watchControls();
   page.dataset.boot = "loading";
-  if (location.search.length > 1) page.dataset.asked = "";
   const able = typeof WebAssembly === "object";
   const started = able && start(told, base);
   started && started.catch(() => {}); // it is heard of below
@@ -168,6 +167,7 @@ async function main() {
     performance.mark("boot-module");
     await app.start(JSON.stringify(used()), (await words) ?? "");
     end("ready", "ready");
+    if (location.hash && scrollY === 0) document.getElementById(location.hash.slice(1))?.scrollIntoView(); // it was not laid out before
     requestAnimationFrame(() => setTimeout(() => { page.dataset.laidOut = ""; })); // the frame between has laid out all of the page
     keepForLater(base);
   } catch (error) {

@@ -48,12 +48,10 @@ function counted(body, { url, bytes, integrity }, report, failed) {
 }
 
 /**
- * Download one file of the manifest: { url, bytes, integrity, packed, type }. Gives a response of its content, unpacked.
+ * Download one file of the manifest: { url, bytes, integrity }. Gives a response of its content.
  * failed(error) hears of a failure at once, since Pyodide swallows those of its own requests.
  */
 export async function download(file, { base, signal, report, failed }) {
-  const { url, packed, type } = file;
-  const response = await get(new URL(url, base), { signal }).catch((error) => { failed(error); throw error; });
-  const body = counted(response.body, file, report, failed);
-  return new Response(packed ? body.pipeThrough(new DecompressionStream("gzip")) : body, { headers: { "Content-Type": type } });
+  const response = await get(new URL(file.url, base), { signal }).catch((error) => { failed(error); throw error; });
+  return new Response(counted(response.body, file, report, failed));
 }

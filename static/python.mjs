@@ -1,5 +1,5 @@
 // Start Python, in one of several ways. Each is an entry of the manifest's `ways`:
-//   files       what it downloads, { url, bytes, integrity, packed, type }; the first is the WebAssembly
+//   files       what it downloads, { url, bytes, integrity }; the first is the WebAssembly, packed by gzip
 //   restoring   numbers for snapshot.mjs; then the second file is the snapshot, else the library that Python starts from
 //   told        answers that the restored Python must give, by question
 //   sources     the third file is a zip of sources that is unpacked where Python looks for packages
@@ -10,6 +10,24 @@ import { DownloadError, download, get } from "./downloads.mjs";
 import { restore } from "./snapshot.mjs";
 
 const EMPTY_ZIP = Uint8Array.of(0x50, 0x4b, 5, 6, ...new Array(18).fill(0));
+
+/** Compile the engine from its packed bytes: in the worker that early.js started, or here; there is one worker for the first try. */
+async function compile(response) {
+  const worker = globalThis.compiler;
+  globalThis.compiler = undefined;
+  if (!worker) {
+    const wasm = (await response).body.pipeThrough(new DecompressionStream("gzip"));
+    return WebAssembly.compileStreaming(new Response(wasm, { headers: { "Content-Type": "application/wasm" } }));
+  }
+  const told = new Promise((resolve, reject) => {
+    worker.onmessage = ({ data: { module, error } }) => (module ? resolve(module) : reject(new Error(error)));
+    worker.onerror = () => reject(new Error("the worker that compiles did not start"));
+  });
+  const piece = (bytes) => worker.postMessage(bytes, [bytes.buffer]);
+  const sent = (await response).body.pipeTo(new WritableStream({ write: piece, close: () => worker.postMessage(null) }));
+  const [module] = await Promise.all([told, sent]);
+  return module;
+}
 
 /**
  * Run an action; what Pyodide asks of the browser itself, and without a hook, has its answers here: these addresses, and the engine, which is
@@ -62,7 +80,7 @@ async function load(way, { manifest, base, parsed, signal, report, reached, fail
   const folder = new URL(manifest.engine, base).href;
   const [wasm, second, third] = way.files.map((file) => download(file, { base, signal, report, failed }));
   const bytes = way.restoring && second.then(async (response) => new Uint8Array(await response.arrayBuffer()));
-  const compiled = WebAssembly.compileStreaming(wasm);
+  const compiled = compile(wasm);
   compiled.catch(failed); // Pyodide would wait for good
   [second, third, bytes].forEach((promise) => promise?.catch(() => {})); // whoever awaits it hears of it
   const [{ loadPyodide }, { default: createModule }] = await Promise.all(

@@ -2,8 +2,8 @@
 
 import re
 
-TRUSTED = "service-worker"
-"""The one policy of Trusted Types there may be; static/boot.mjs makes it, and it gives the address of the service worker alone."""
+TRUSTED = ("service-worker", "compiler")
+"""The policies of Trusted Types there may be; static/boot.mjs and static/early.js make them, and each gives the address of one worker alone."""
 
 FIXED_NAME = re.compile(r"-[0-9a-f]{12}\.\w+$|/wheels-[0-9a-f]{12}/|/pyodide-[\d.]+/")
 """Paths that hold a version or a hash of the content: what they name never changes."""
@@ -34,7 +34,7 @@ def policy(hub: str) -> str:
         "base-uri 'none'",
         "form-action 'none'",
         "require-trusted-types-for 'script'",
-        f"trusted-types {TRUSTED}",
+        f"trusted-types {' '.join(TRUSTED)}",
     ))
 
 

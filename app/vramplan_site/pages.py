@@ -145,6 +145,7 @@ def head(assets: dict, hub: str, code: str) -> list[Element]:
     """What the page may load, style, icon, early downloads and the boot script, and the phrases of its language."""
     files, phrases = assets["files"], assets["phrases"].get(code, {})
     return [
+        h("script", **assets["early"]),
         *looks(assets, hub),
         h("meta", property="og:image", content=files["preview.png"]),
         *(h("link", **link) for link in assets["links"]),

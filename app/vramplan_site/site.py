@@ -25,8 +25,8 @@ WASM, STOCK = "pyodide.asm.wasm", "python_stdlib.zip"
 PAGE, RUNS = "index.html", "runs"
 """The page that opens by itself, and how the names begin of those with every recorded run."""
 
-BOOT = "boot.mjs"
-"""The script of static/ that a page names; it imports the others."""
+BOOT, COMPILER = "boot.mjs", "compiler.mjs"
+"""The script of static/ that a page names, which imports the others, and the one of a worker."""
 
 SERVICE_WORKER, EMBED = "service-worker.mjs", "embed.js"
 """The scripts of static/ that are served under their own names: the page's service worker, and what other pages name to size a frame."""
@@ -83,7 +83,7 @@ def write_assets(runtime: Runtime) -> dict:
     """Write every file but the pages; return what a page has to name, with URLs relative to dist/.
 
     files: {name in static/: URL}. phrases: the <script> attributes of every language's phrase book but English, by its code.
-    links: attributes of each <link> that starts a download early. view: of the <script> that runs first. style: of the <link> to the style.
+    links: attributes of each <link> that starts a download early. early, view: of the <script>s that run first. style: of the <link> to the style.
     boot: of the <script> that starts Python. What a browser can check before it is used has its hash beside its name.
     """
     files = write_static()
@@ -93,13 +93,14 @@ def write_assets(runtime: Runtime) -> dict:
     fetched = {"rel": "preload", "as": "fetch", "crossorigin": "anonymous"}
     links = [
         *({"rel": "modulepreload", **pinned("href", manifest["engine"] + script)} for script in PYODIDE_SCRIPTS),
-        *({"rel": "modulepreload", **pinned("href", url)} for name, url in files.items() if name.endswith(".mjs") and name != BOOT),
+        *({"rel": "modulepreload", **pinned("href", url)} for name, url in files.items() if name.endswith(".mjs") and name not in (BOOT, COMPILER)),
         {**fetched, "href": name},
         *({**fetched, "href": file["url"]} for file in manifest["ways"][0]["files"]),
     ]
     boot = {"type": "module", "async": True, **pinned("src", files[BOOT]), "data-manifest": name, "data-manifest-integrity": pinned("href", name)["integrity"]}
     return {
         "files": files, "links": links, "phrases": {code: phrases(code) for code in LANGUAGES if code != ENGLISH},
+        "early": {**pinned("src", files["early.js"]), "data-compiler": files[COMPILER]},
         "view": pinned("src", files["view.js"]), "style": pinned("href", files["style.css"]), "boot": boot,
     }
 
@@ -162,7 +163,7 @@ def write_runtime(runtime: Runtime) -> dict:
 
 def ways(runtime: Runtime, start: dict, rest: dict) -> list[dict]:
     """How Python can be started, the fastest way first; static/python.mjs says what an entry holds."""
-    wasm = packed((runtime.pyodide / WASM).read_bytes(), "engine", "application/wasm")
+    wasm = packed((runtime.pyodide / WASM).read_bytes(), "engine")
     snapshot = part(hashed(runtime.snapshot.read_bytes(), "snapshot", ".bin"))
     stock = part(hashed((runtime.pyodide / STOCK).read_bytes(), "stock", ".zip"))
     sources = part(hashed(runtime.sources.read_bytes(), "sources", ".zip"))
@@ -195,7 +196,8 @@ def write_service_worker(dist: Path) -> None:
 def first_files(dist: Path) -> set[str]:
     """Everything that comes before the first number, by name."""
     page = (dist / PAGE).read_bytes()
-    return {PAGE, *named_files(page), *(file.name for file in dist.glob("*.woff2"))}
+    found = (file.name for pattern in ("*.woff2", f"{Path(COMPILER).stem}-*.mjs") for file in dist.glob(pattern))
+    return {PAGE, *named_files(page), *found}
 
 
 def named_files(page: bytes) -> set[str]:
@@ -210,13 +212,12 @@ def named_manifest(page: bytes) -> str:
 
 def part(url: str) -> dict:
     """A file of dist/ that is downloaded as it is."""
-    return {**pinned("url", url), "bytes": (DIST / url).stat().st_size, "type": "application/octet-stream"}
+    return {**pinned("url", url), "bytes": (DIST / url).stat().st_size}
 
 
-def packed(content: bytes, stem: str, kind: str) -> dict:
+def packed(content: bytes, stem: str) -> dict:
     """Write a file that the page unpacks itself, so that no host has to; its name tells no server that it is packed."""
-    url = hashed(gzip.compress(content, 9, mtime=0), stem, ".bin")
-    return {**part(url), "type": kind, "packed": True}
+    return part(hashed(gzip.compress(content, 9, mtime=0), stem, ".bin"))
 
 
 def hashed(content: bytes, stem: str, suffix: str) -> str:
