@@ -301,7 +301,7 @@ def test_versions_for_the_page_are_those_of_the_tests():
 
 @pytest.mark.parametrize("hub, connect", (("https://huggingface.co", "'self' https://huggingface.co"), ("http://mirror.example:8080", "'self' http://mirror.example:8080"), ("", "'self'")))
 def test_the_page_may_ask_the_hub_it_was_built_with_and_no_other(hub, connect):
-    assets = {"files": dict.fromkeys(("icon.svg", "preview.png"), "x"), "links": [], "phrases": {}, "view": {}, "style": {}, "boot": {}}
+    assets = {"files": dict.fromkeys(("icon.svg", "preview.png"), "x"), "links": [], "phrases": {}, "early": {}, "view": {}, "style": {}, "boot": {}}
     meta, *_ = pages.head(assets, hub, "en")
     told = dict(meta.attributes)["content"]
     directives = dict(part.split(" ", 1) for part in told.split("; "))

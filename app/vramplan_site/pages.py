@@ -124,7 +124,8 @@ def runs_page(assets: dict, hub: str, code: str) -> str:
             h("meta", name="viewport", content="width=device-width, initial-scale=1"),
             h("meta", name="color-scheme", content="light dark"),
             h("title", f"{evidence.ALL_RUNS} | VRAM Plan"),
-            *looks(assets, hub),
+            allowed(hub),
+            *looks(assets),
         ),
         h("body", evidence.all_runs(page_name(code))),
         lang=TAGS[code],
@@ -145,8 +146,9 @@ def head(assets: dict, hub: str, code: str) -> list[Element]:
     """What the page may load, style, icon, early downloads and the boot script, and the phrases of its language."""
     files, phrases = assets["files"], assets["phrases"].get(code, {})
     return [
+        allowed(hub),
         h("script", **assets["early"]),
-        *looks(assets, hub),
+        *looks(assets),
         h("meta", property="og:image", content=files["preview.png"]),
         *(h("link", **link) for link in assets["links"]),
         h("link", rel="preload", as_="fetch", crossorigin="anonymous", href=phrases["data-phrases"]) if phrases else None,
@@ -154,10 +156,14 @@ def head(assets: dict, hub: str, code: str) -> list[Element]:
     ]
 
 
-def looks(assets: dict, hub: str) -> list[Element]:
-    """What a page may load, its style and icon, and the script that says how it is shown."""
+def allowed(hub: str) -> Element:
+    """What a page may do and load; it stands before anything else that does."""
+    return h("meta", http_equiv="Content-Security-Policy", content=policy(hub))
+
+
+def looks(assets: dict) -> list[Element]:
+    """A page's style and icon, and the script that says how it is shown."""
     return [
-        h("meta", http_equiv="Content-Security-Policy", content=policy(hub)),
         h("script", **assets["view"], data_panels=" ".join(USUAL_PANELS)),
         h("link", rel="stylesheet", **assets["style"]),
         h("link", rel="icon", type="image/svg+xml", href=assets["files"]["icon.svg"]),

@@ -7,6 +7,7 @@ import pytest
 
 from configurations import OPENING
 from vramplan import accounts, report
+from vramplan.evidence import evidence
 from vramplan.view import PANELS
 from vramplan_site.toolchain import axe_path
 import files
@@ -188,6 +189,15 @@ def test_axe_finds_nothing_in_any_part_at_the_opening(calculator):
 def test_axe_finds_nothing_and_nothing_scrolls_sideways(calculator, state):
     state(calculator)
     assert findings(calculator) == {}
+
+
+def test_axe_finds_nothing_in_the_page_of_every_recorded_run(calculator):
+    calculator.root.get_by_role("link", name="The scatters as a table").click()
+    expect(calculator.root.get_by_role("heading", level=1)).to_have_text("Every recorded run")
+    expect(calculator.root.get_by_role("row")).to_have_count(1 + len({(point.kind, point.id) for point in evidence().points}))
+    assert findings(calculator, apart=None) == {}
+    calculator.root.get_by_role("link", name="Back to the calculator").click()
+    expect(calculator.root.get_by_role("heading", name="How right is it", exact=True)).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("query", ("embed=1", f"embed=1&panels={','.join(PANELS)}&lock=model,method,rank", "embed=1&rank=none&panels=settings,curve,graph&theme=dark"))

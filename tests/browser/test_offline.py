@@ -81,6 +81,9 @@ def test_the_second_visit_needs_no_network(online):
         page.dialog.get_by_role("button", name="Save as JSON").click()
     with open(saving.value.path(), encoding="utf-8") as file:
         assert json.load(file)["peak_bytes"] == runs.of(**RUN).peak_bytes
+    page.page.keyboard.press("Escape")
+    page.root.get_by_role("link", name="The scatters as a table").click()
+    expect(page.root.get_by_role("heading", level=1)).to_have_text("Every recorded run")
 
 
 def test_the_page_in_every_language_is_kept_with_the_first_visit_to_any_of_them(visit):

@@ -56,6 +56,21 @@ def test_the_page_is_useful_before_any_script_runs(visit):
         expect(page.region("How it is calculated")).to_contain_text(step.source)
 
 
+def test_a_link_shows_the_opening_run_where_the_script_that_starts_python_does_not_come(visit):
+    visitor = visit()
+    visitor.watch.allow_error(".*")
+    page = visitor.blank()
+    visitor.context.route(re.compile(r"/boot-[^/]*\.mjs$"), lambda route: route.abort())
+    page.page.goto(f"{visitor.site}?v=2&method=lora")
+    expect(page.region("What fills the memory")).to_be_visible()
+    page.expect_headline(runs.of())
+
+
+def test_a_link_to_a_part_of_the_page_shows_that_part(visit):
+    page = visit().open("?v=2&method=lora#help")
+    expect(page.root.get_by_role("heading", name="Help", exact=True)).to_be_in_viewport()
+
+
 def test_loading_is_visible_and_keeps_what_is_typed(visit):
     visitor = visit()
     held = []

@@ -12,7 +12,9 @@ from vramplan_site.sums import integrity
 
 LINK = {"sequence_length": "4096", "method": "lora", "rank": "24"}
 QUERY = "?v=2&" + "&".join(f"{name}={text}" for name, text in LINK.items())
-SNAPSHOT, ZIP, MANIFEST = (re.compile(rf"/{name}$") for name in (r"snapshot-[^/]*\.bin", r"app-[^/]*\.zip", r"boot-[^/]*\.json"))
+SNAPSHOT, ZIP, MANIFEST, COMPILER = (
+    re.compile(rf"/{name}$") for name in (r"snapshot-[^/]*\.bin", r"app-[^/]*\.zip", r"boot-[^/]*\.json", r"compiler-[^/]*\.mjs")
+)
 PAGE = re.compile(r"/\?v=")
 LONG_ENOUGH = 60_000
 FALLEN_BACK = "Python did not start from the"
@@ -72,6 +74,19 @@ def test_a_shared_link_starts_from_the_snapshot(opened):
     opened.open()
     opened.expect_start("snapshot")
     assert opened.visitor.watch.asked_for(".zip") == []
+
+
+def test_where_there_can_be_no_worker_the_page_compiles_the_engine(opened):
+    opened.visitor.context.add_init_script("delete globalThis.Worker")
+    opened.open()
+    opened.expect_start("snapshot")
+
+
+def test_a_worker_that_does_not_come_keeps_nobody_from_the_numbers(visit):
+    visitor = visit()
+    visitor.watch.allow_error(".*")
+    visitor.context.route(COMPILER, lambda route: route.abort())
+    visitor.open(QUERY).expect_headline(runs.of(**LINK))
 
 
 def test_a_damaged_snapshot_falls_back_to_the_zip(opened):
