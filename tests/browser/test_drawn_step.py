@@ -64,13 +64,15 @@ def drawn(one):
 def test_the_mouse_reads_where_it_points_and_picks_where_it_presses(calculator):
     one = shown()
     calculator.step_drawing.evaluate("drawing => drawing.scrollIntoView({ block: 'end' })")
-    expect(calculator.step_drawing).to_be_visible()
+    expect(calculator.step.get_by_role("button", name="Keep")).to_be_visible()  # put in where the part is seen; what is below moves
+    calculator.step_drawing.evaluate("drawing => drawing.scrollIntoView({ block: 'end' })")
     chart, mouse = drawn(one), calculator.page.mouse
-    mouse.move(*place(calculator, chart, 60))
+    mouse.move(*place(calculator, chart, 60), steps=8)
     calculator.expect_step_at(one, 60)
     mouse.move(5, 5)
     calculator.expect_step_at(one, one.peak_index)
-    mouse.move(*place(calculator, chart, 20))
+    mouse.move(*place(calculator, chart, 20), steps=8)
+    calculator.expect_step_at(one, 20)
     mouse.down()
     mouse.up()
     mouse.move(5, 5)
