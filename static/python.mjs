@@ -1,6 +1,6 @@
 // Start Python, in one of several ways. Each is an entry of the manifest's `ways`:
-//   files       what it downloads, { url, bytes, integrity }; the first is the WebAssembly, packed by gzip
-//   restoring   numbers for snapshot.mjs; then the second file is the snapshot, else the library that Python starts from
+//   files       what it downloads, { url, bytes, integrity }; the first is the WebAssembly, packed by Zstandard
+//   restoring   numbers for snapshot.mjs; then the second file is the snapshot, packed as well, else the library that Python starts from
 //   told        answers that the restored Python must give, by question
 //   sources     the third file is a zip of sources that is unpacked where Python looks for packages
 //   rest        parts of Python's zip that are still missing, [{ url, integrity, at }]
@@ -11,22 +11,31 @@ import { restore } from "./snapshot.mjs";
 
 const EMPTY_ZIP = Uint8Array.of(0x50, 0x4b, 5, 6, ...new Array(18).fill(0));
 
-/** Compile the engine from its packed bytes: in the worker that early.js started, or here; there is one worker for the first try. */
-async function compile(response) {
-  const worker = globalThis.compiler;
-  globalThis.compiler = undefined;
+/** What unpacks the files that are packed, by name: the worker that early.js started, or the page; there is one worker for the first try. */
+function unpacker(base) {
+  const worker = globalThis.unpacker;
+  globalThis.unpacker = undefined;
   if (!worker) {
-    const wasm = (await (await response).blob()).stream().pipeThrough(new DecompressionStream("gzip"));
-    return WebAssembly.compileStreaming(new Response(wasm, { headers: { "Content-Type": "application/wasm" } }));
+    const own = import(new URL(document.querySelector("script[data-unpacker]").dataset.unpacker, base));
+    own.catch(() => {}); // the files it is for tell of it
+    async function unpack(file, response) {
+      const packed = await (await response).blob(); // all of it: that the bytes are not those of the build is told first
+      return (await own).unpack[file](packed.stream());
+    }
+    return { unpack, end() {} };
   }
-  const told = new Promise((resolve, reject) => {
-    worker.onmessage = ({ data: { module, error } }) => (module ? resolve(module) : reject(new Error(error)));
-    worker.onerror = () => reject(new Error("the worker that compiles did not start"));
-  });
-  const piece = (bytes) => worker.postMessage(bytes, [bytes.buffer]);
-  told.catch(() => {}); // that the bytes are not those of the build is told first
-  await (await response).body.pipeTo(new WritableStream({ write: piece, close: () => worker.postMessage(null) }));
-  return told;
+  const heard = {};
+  worker.onmessage = ({ data: { file, result, error } }) => (error ? heard[file].reject(new Error(error)) : heard[file].resolve(result));
+  const broken = new Promise((resolve, reject) => { worker.onerror = () => reject(new Error("the worker that unpacks did not start")); });
+  broken.catch(() => {});
+  async function unpack(file, response) {
+    const told = new Promise((resolve, reject) => { heard[file] = { resolve, reject }; });
+    told.catch(() => {}); // that the bytes are not those of the build is told first
+    const write = (piece) => worker.postMessage({ file, piece }, [piece.buffer]);
+    await (await response).body.pipeTo(new WritableStream({ write, close: () => worker.postMessage({ file }) }));
+    return Promise.race([told, broken]);
+  }
+  return { unpack, end: () => worker.terminate() };
 }
 
 /**
@@ -64,13 +73,13 @@ function waiting(patience, bytes) {
 }
 
 /** The snapshot is used: Pyodide's options for that. */
-function fromSnapshot({ restoring, createModule, bytes, signal }) {
+function fromSnapshot({ restoring, createModule, content, signal }) {
   return {
     _loadSnapshot: Uint8Array.from(atob(restoring.head), (character) => character.charCodeAt(0)),
     async createPyodideModule(settings) {
-      const [inner, content] = await Promise.all([createModule(settings), bytes]);
+      const [inner, restored] = await Promise.all([createModule(settings), content]);
       signal.throwIfAborted();
-      restore(inner, restoring, content);
+      restore(inner, restoring, restored);
       return inner;
     },
   };
@@ -79,18 +88,20 @@ function fromSnapshot({ restoring, createModule, bytes, signal }) {
 async function load(way, { manifest, base, parsed, signal, report, reached, failed }) {
   const folder = new URL(manifest.engine, base).href;
   const [wasm, second, third] = way.files.map((file) => download(file, { base, signal, report, failed }));
-  const bytes = way.restoring && second.then(async (response) => new Uint8Array(await response.arrayBuffer()));
-  const compiled = compile(wasm);
+  const { unpack, end } = unpacker(base);
+  const compiled = unpack("engine", wasm);
+  const content = way.restoring && unpack("snapshot", second);
   compiled.catch(failed); // Pyodide would wait for good
-  [second, third, bytes].forEach((promise) => promise?.catch(() => {})); // whoever awaits it hears of it
+  [second, third, content].forEach((promise) => promise?.catch(() => {})); // whoever awaits it hears of it
+  Promise.allSettled([compiled, content]).then(end);
   const [{ loadPyodide }, { default: createModule }] = await Promise.all(
     ["pyodide.mjs", "pyodide.asm.mjs"].map((script) => import(folder + script)));
   await parsed;
   const library = new URL("library.zip", base).href;
-  const answers = new Map([[`${folder}pyodide.asm.wasm`, Promise.resolve(new Response())], [library, bytes ? Promise.resolve(new Response(EMPTY_ZIP)) : second]]);
+  const answers = new Map([[`${folder}pyodide.asm.wasm`, Promise.resolve(new Response())], [library, content ? Promise.resolve(new Response(EMPTY_ZIP)) : second]]);
   const pyodide = await answering(answers, compiled, () => loadPyodide({
     indexURL: folder, stdLibURL: library, lockFileContents: manifest.lock, packageBaseUrl: new URL(".", base).href,
-    ...(bytes && fromSnapshot({ restoring: way.restoring, createModule, bytes, signal })),
+    ...(content && fromSnapshot({ restoring: way.restoring, createModule, content, signal })),
   }));
   signal.throwIfAborted();
   reached("python");

@@ -206,7 +206,8 @@ def test_boot_scripts_know_nothing_of_the_domain():
     assert scripts
     domain = {"model", "gpu", "vram", "rank", "lora", "sequence", "memory"}
     for path in scripts:
-        words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", path.read_text(encoding="utf-8"))
+        text = re.sub(r"zstd\.memory|notify_memory_growth", "", path.read_text(encoding="utf-8"))  # WebAssembly's own word
+        words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text)
         assert {word.lower() for word in words} & (domain | {word + "s" for word in domain}) == set(), path.name
 
 

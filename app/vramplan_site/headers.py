@@ -2,7 +2,7 @@
 
 import re
 
-TRUSTED = ("service-worker", "compiler")
+TRUSTED = ("service-worker", "unpacker")
 """The policies of Trusted Types there may be; static/boot.mjs and static/early.js make them, and each gives the address of one worker alone."""
 
 FIXED_NAME = re.compile(r"-[0-9a-f]{12}\.\w+$|/wheels-[0-9a-f]{12}/|/pyodide-[\d.]+/")

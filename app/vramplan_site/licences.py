@@ -18,6 +18,7 @@ vramplan.txt            VRAM Plan: MIT
 pyodide.txt             Pyodide {pyodide}: MPL-2.0
 cpython.txt             CPython 3.14: PSF-2.0
 native-libraries.txt    libraries inside Pyodide's WebAssembly: MIT, BSD, zlib, bzip2, Apache-2.0 and public domain
+zstddec.txt             zstddec {zstddec}, with Zstandard: MIT and BSD-3-Clause
 noto-sans-math.txt      Noto Sans Math, a subset, for the formulas: OFL-1.1
 {wheels}
 The wheels are served compiled (.pyc for .py) and are otherwise unchanged.
@@ -29,13 +30,14 @@ def write_licences(dist: Path, runtime: Runtime) -> None:
     target = dist / "licences"
     shutil.copytree(TEXTS, target)
     shutil.copyfile(ROOT / "LICENSE", target / "vramplan.txt")
+    shutil.copyfile(runtime.zstddec / "LICENSE", target / "zstddec.txt")
     lines = []
     for name, package in runtime.lock["packages"].items():
         licence, text = wheel_licence(runtime.wheels / package["file_name"])
         (target / f"{name}.txt").write_text(text, "utf-8")
         lines.append(f"{name + '.txt':<23} {name} {package['version']}: {licence}\n")
-    version = json.loads((runtime.pyodide / "package.json").read_text("utf-8"))["version"]
-    (target / "README.txt").write_text(INDEX.format(pyodide=version, wheels="".join(lines)), "utf-8")
+    versions = {folder.name: json.loads((folder / "package.json").read_text("utf-8"))["version"] for folder in (runtime.pyodide, runtime.zstddec)}
+    (target / "README.txt").write_text(INDEX.format(**versions, wheels="".join(lines)), "utf-8")
 
 
 def wheel_licence(wheel: Path) -> tuple[str, str]:

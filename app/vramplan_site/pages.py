@@ -143,15 +143,18 @@ def languages(current: str) -> list[Element]:
 
 
 def head(assets: dict, hub: str, code: str) -> list[Element]:
-    """What the page may load, style, icon, early downloads and the boot script, and the phrases of its language."""
+    """What the page may load, its style, what it loads early, icon, the scripts that run first and the boot script, and the phrases of its language.
+
+    Downloads stand before the scripts: Chromium does not look beyond a script that it waits for where a tag says what may be loaded.
+    """
     files, phrases = assets["files"], assets["phrases"].get(code, {})
     return [
         allowed(hub),
+        *(h("link", **link) for link in assets["links"]),
+        h("link", rel="preload", as_="fetch", crossorigin="anonymous", href=phrases["data-phrases"]) if phrases else None,
         h("script", **assets["early"]),
         *looks(assets),
         h("meta", property="og:image", content=files["preview.png"]),
-        *(h("link", **link) for link in assets["links"]),
-        h("link", rel="preload", as_="fetch", crossorigin="anonymous", href=phrases["data-phrases"]) if phrases else None,
         h("script", **assets["boot"], **phrases),
     ]
 
@@ -162,10 +165,10 @@ def allowed(hub: str) -> Element:
 
 
 def looks(assets: dict) -> list[Element]:
-    """A page's style and icon, and the script that says how it is shown."""
+    """A page's style, the script that says how it is shown, and its icon."""
     return [
-        h("script", **assets["view"], data_panels=" ".join(USUAL_PANELS)),
         h("link", rel="stylesheet", **assets["style"]),
+        h("script", **assets["view"], data_panels=" ".join(USUAL_PANELS)),
         h("link", rel="icon", type="image/svg+xml", href=assets["files"]["icon.svg"]),
     ]
 

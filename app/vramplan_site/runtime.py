@@ -1,11 +1,12 @@
 """The Python that runs in the page: Pyodide itself, one zip to start from, and the extras that wait.
 
-Four slow steps run inside Pyodide, in Node, and are kept in .cache/ under a hash of what went in:
+Five slow steps run inside Pyodide, in Node, and are kept in .cache/ under a hash of what went in:
 
+    engine    Pyodide's WebAssembly, packed
     stdlib    Pyodide's standard library, compiled
     extras    the wheels of pydantic and ruamel.yaml, compiled, with the lock that micropip froze for them
     start     our packages, compiled, with the standard-library modules they use; then the rest of that zip
-    snapshot  the memory of a Python that has started from that zip, imported our packages and used them
+    snapshot  the memory of a Python that has started from that zip, imported our packages and used them, packed
 
 The rest is what follows in the same zip file: the page writes it over the start zip's directory (its last part)
 and has the whole standard library, at the same place, with nothing fetched twice.
@@ -31,6 +32,8 @@ PYODIDE_SCRIPTS = ("pyodide.mjs", "pyodide.asm.mjs")
 PACKAGES = {"vramplan": ROOT / "app" / "vramplan", "pyscript": ROOT / "pyscript"}
 PHRASES = PACKAGES["vramplan"] / "data" / "languages"
 """Phrase books, each of which only the page in its language loads, as a file of its own."""
+WASM = "pyodide.asm.wasm"
+"""The engine, in the npm package."""
 EXTRAS = {"pydantic": "pydantic", "ruamel-yaml": "ruamel.yaml"}
 """Packages that the page loads when they are first needed, and the modules they are imported as."""
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
@@ -51,6 +54,10 @@ class Runtime:
 
     pyodide: Path
     """Folder of the npm package."""
+    zstddec: Path
+    """Folder of the npm package that unpacks."""
+    engine: Path
+    """Its WebAssembly, packed by Zstandard."""
     start: Path
     """The zip the page starts from."""
     rest: Path
@@ -60,7 +67,7 @@ class Runtime:
     sources: Path
     """A zip of our packages that any Python can import."""
     snapshot: Path
-    """Python's memory, compressed."""
+    """Python's memory, packed as well."""
     restoring: dict
     """What restoring it takes, as inside/snapshot.mjs tells."""
     wheels: Path
@@ -73,6 +80,8 @@ def make_runtime() -> Runtime:
     """Make, or find in .cache/, everything of Python that the page is served."""
     pyodide = toolchain.npm_package("pyodide")
     stdlib = cached("stdlib", [INSIDE / "compile.py", INSIDE / "run.mjs", toolchain.LOCKS / "npm.toml"], lambda folder: make_stdlib(folder, pyodide))
+    packing = [INSIDE / "pack.py", INSIDE / "run.mjs", toolchain.LOCKS / "npm.toml"]
+    engine = cached("engine", packing, lambda folder: make_engine(folder, pyodide, stdlib))
     inputs = [INSIDE, Path(__file__), toolchain.LOCKS]
     wheels = [INSIDE / "compile.py", INSIDE / "freeze.py", INSIDE / "run.mjs", toolchain.LOCKS]
     extras = cached("extras", wheels, lambda folder: make_extras(folder, pyodide, stdlib))
@@ -81,10 +90,12 @@ def make_runtime() -> Runtime:
     )
     zipped = start / "start.zip"
     snapshot = cached(
-        "snapshot", [*inputs, *PACKAGES.values()], lambda folder: make_snapshot(folder, pyodide, zipped)
+        "snapshot", [*inputs, *PACKAGES.values()], lambda folder: make_snapshot(folder, pyodide, stdlib, zipped)
     )
     return Runtime(
         pyodide=pyodide,
+        zstddec=toolchain.npm_package("zstddec"),
+        engine=engine / "engine.bin",
         start=zipped,
         rest=start / "rest.bin",
         rest_at=int((start / "rest_at").read_text("utf-8")),
@@ -141,6 +152,18 @@ def make_stdlib(folder: Path, pyodide: Path) -> None:
         "compile.py", [["/pyodide/python_stdlib.zip", "/out/stdlib.zip", False]],
         pyodide=pyodide, folders={"/pyodide": pyodide, "/out": folder}, stdlib=None,
     )
+
+
+def make_engine(folder: Path, pyodide: Path, stdlib: Path) -> None:
+    """Pack the engine."""
+    toolchain.say("Packing Pyodide's engine (once, about 20 s) …")
+    pack(pyodide / WASM, folder / "engine.bin", pyodide, stdlib)
+
+
+def pack(source: Path, target: Path, pyodide: Path, stdlib: Path) -> None:
+    """Write the packed content of a file."""
+    folders = {"/from": source.parent, "/to": target.parent}
+    run_inside("pack.py", [f"/from/{source.name}", f"/to/{target.name}"], pyodide=pyodide, folders=folders, stdlib=stdlib)
 
 
 def make_extras(folder: Path, pyodide: Path, stdlib: Path) -> None:
@@ -200,13 +223,16 @@ def write_sources(target: Path) -> None:
                     archive.writestr(zipfile.ZipInfo(place.replace(".toml", ".json"), FIXED_DATE), content)
 
 
-def make_snapshot(folder: Path, pyodide: Path, start: Path) -> None:
+def make_snapshot(folder: Path, pyodide: Path, stdlib: Path, start: Path) -> None:
     """Start Python from the zip, import and use our packages, and keep its memory."""
     toolchain.say("Taking a snapshot of Python's memory for the page …")
     run_node("snapshot.mjs", {
         "pyodide": str(pyodide), "start": str(start), "out": str(folder),
         "script": str(INSIDE / "snapshot.py"), "arguments": [later_modules(), list(WARMED)],
     })
+    plain = folder / "snapshot.plain"
+    pack(plain, folder / "snapshot.bin", pyodide, stdlib)
+    plain.unlink()
 
 
 def page_modules() -> dict[str, Path]:

@@ -1,6 +1,5 @@
 """Puts dist/ together: the runtime, the static files under names that hold their hash, the pages, the licences."""
 
-import gzip
 import hashlib
 import json
 import re
@@ -19,14 +18,20 @@ from pyscript.snapshot import answer
 STDLIB_PLACE = "/lib/python314.zip"
 """Where Pyodide 314 puts the zip it starts from, in its own file system."""
 
-WASM, STOCK = "pyodide.asm.wasm", "python_stdlib.zip"
-"""Files of the npm package: the engine, and the standard library it comes with."""
+STOCK = "python_stdlib.zip"
+"""A file of the npm package: the standard library it comes with."""
+
+DECODER = re.compile(r"const wasm = [\"']([A-Za-z0-9+/=]+)[\"']")
+"""The WebAssembly within the script of zstddec that takes a file piece by piece, in base64."""
 
 PAGE, RUNS = "index.html", "runs"
 """The page that opens by itself, and how the names begin of those with every recorded run."""
 
-BOOT, COMPILER = "boot.mjs", "compiler.mjs"
+BOOT, UNPACKER = "boot.mjs", "unpacker.mjs"
 """The script of static/ that a page names, which imports the others, and the one of a worker."""
+
+VIEW, EARLY = FIRST = ("view.js", "early.js")
+"""The scripts of static/ that run before a page is shown."""
 
 SERVICE_WORKER, EMBED = "service-worker.mjs", "embed.js"
 """The scripts of static/ that are served under their own names: the page's service worker, and what other pages name to size a frame."""
@@ -86,22 +91,24 @@ def write_assets(runtime: Runtime) -> dict:
     links: attributes of each <link> that starts a download early. early, view: of the <script>s that run first. style: of the <link> to the style.
     boot: of the <script> that starts Python. What a browser can check before it is used has its hash beside its name.
     """
-    files = write_static()
+    files = write_static(decoder(runtime.zstddec))
     shutil.copyfile(ROOT / "static" / EMBED, DIST / EMBED)
     manifest = write_runtime(runtime)
     name = hashed(json.dumps(manifest).encode(), "boot", ".json")
     fetched = {"rel": "preload", "as": "fetch", "crossorigin": "anonymous"}
     links = [
-        *({"rel": "modulepreload", **pinned("href", manifest["engine"] + script)} for script in PYODIDE_SCRIPTS),
-        *({"rel": "modulepreload", **pinned("href", url)} for name, url in files.items() if name.endswith(".mjs") and name not in (BOOT, COMPILER)),
-        {**fetched, "href": name},
+        {"rel": "preload", "as": "style", **pinned("href", files["style.css"])},
+        *({"rel": "preload", "as": "script", **pinned("href", files[name])} for name in FIRST),
         *({**fetched, "href": file["url"]} for file in manifest["ways"][0]["files"]),
+        {**fetched, "href": name},
+        *({"rel": "modulepreload", **pinned("href", url)} for name, url in files.items() if name.endswith(".mjs") and name != UNPACKER),
+        *({"rel": "modulepreload", **pinned("href", manifest["engine"] + script)} for script in PYODIDE_SCRIPTS),
     ]
     boot = {"type": "module", "async": True, **pinned("src", files[BOOT]), "data-manifest": name, "data-manifest-integrity": pinned("href", name)["integrity"]}
     return {
         "files": files, "links": links, "phrases": {code: phrases(code) for code in LANGUAGES if code != ENGLISH},
-        "early": {**pinned("src", files["early.js"]), "data-compiler": files[COMPILER]},
-        "view": pinned("src", files["view.js"]), "style": pinned("href", files["style.css"]), "boot": boot,
+        "early": {**pinned("src", files[EARLY]), "data-unpacker": files[UNPACKER]},
+        "view": pinned("src", files[VIEW]), "style": pinned("href", files["style.css"]), "boot": boot,
     }
 
 
@@ -116,14 +123,22 @@ def pinned(attribute: str, url: str) -> dict[str, str]:
     return {attribute: url, "integrity": sums.integrity((DIST / url).read_bytes())}
 
 
-def write_static() -> dict[str, str]:
-    """Write the files of static/, each after those it names; return {name: URL}."""
+def decoder(zstddec: Path) -> str:
+    """What unpacks Zstandard: the WebAssembly in a script of the npm package, as that holds it."""
+    (found,) = DECODER.findall((zstddec / "dist" / "zstddec-stream.mjs").read_text("utf-8"))
+    return found
+
+
+def write_static(unpacking: str) -> dict[str, str]:
+    """Write the files of static/, each after those it names; return {name: URL}. unpacking: WebAssembly for the script that unpacks, in base64."""
     folder, files = ROOT / "static", {}
 
     def write(name: str) -> str:
         if name not in files:
             file = folder / name
             content = file.read_bytes()
+            if name == UNPACKER:
+                content = f'const DECODER = "{unpacking}";\n'.encode() + content
             if pattern := REFERENCES.get(file.suffix):
                 content = pattern.sub(lambda match: match[0].replace(match[1], write(match[1])), content.decode()).encode()
             files[name] = hashed(content, file.stem, file.suffix)
@@ -163,7 +178,7 @@ def write_runtime(runtime: Runtime) -> dict:
 
 def ways(runtime: Runtime, start: dict, rest: dict) -> list[dict]:
     """How Python can be started, the fastest way first; static/python.mjs says what an entry holds."""
-    wasm = packed((runtime.pyodide / WASM).read_bytes(), "engine")
+    wasm = part(hashed(runtime.engine.read_bytes(), "engine", ".bin"))
     snapshot = part(hashed(runtime.snapshot.read_bytes(), "snapshot", ".bin"))
     stock = part(hashed((runtime.pyodide / STOCK).read_bytes(), "stock", ".zip"))
     sources = part(hashed(runtime.sources.read_bytes(), "sources", ".zip"))
@@ -196,7 +211,7 @@ def write_service_worker(dist: Path) -> None:
 def first_files(dist: Path) -> set[str]:
     """Everything that comes before the first number, by name."""
     page = (dist / PAGE).read_bytes()
-    found = (file.name for pattern in ("*.woff2", f"{Path(COMPILER).stem}-*.mjs") for file in dist.glob(pattern))
+    found = (file.name for pattern in ("*.woff2", f"{Path(UNPACKER).stem}-*.mjs") for file in dist.glob(pattern))
     return {PAGE, *named_files(page), *found}
 
 
@@ -213,11 +228,6 @@ def named_manifest(page: bytes) -> str:
 def part(url: str) -> dict:
     """A file of dist/ that is downloaded as it is."""
     return {**pinned("url", url), "bytes": (DIST / url).stat().st_size}
-
-
-def packed(content: bytes, stem: str) -> dict:
-    """Write a file that the page unpacks itself, so that no host has to; its name tells no server that it is packed."""
-    return part(hashed(gzip.compress(content, 9, mtime=0), stem, ".bin"))
 
 
 def hashed(content: bytes, stem: str, suffix: str) -> str:

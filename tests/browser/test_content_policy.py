@@ -194,7 +194,7 @@ NEEDED = {
     "img-src 'self'": ("img-src", None), "img-src data:": ("img-src data", share_in_a_frame), "font-src 'self'": ("font-src", see_a_formula),
     "connect-src 'self'": ("connect-src", None), "connect-src https://huggingface.co": ("connect-src https://huggingface.co", fetch_a_model),
     "frame-src 'self'": ("frame-src", share_in_a_frame), "worker-src 'self'": ("worker-src", None), "trusted-types service-worker": ("trusted-types", None),
-    "trusted-types compiler": ("trusted-types", None),
+    "trusted-types unpacker": ("trusted-types", None),
 }
 """Everything that the policy grants, what the browser then says is blocked without it, and what a visitor does to need it."""
 

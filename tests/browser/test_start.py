@@ -12,8 +12,8 @@ from vramplan_site.sums import integrity
 
 LINK = {"sequence_length": "4096", "method": "lora", "rank": "24"}
 QUERY = "?v=2&" + "&".join(f"{name}={text}" for name, text in LINK.items())
-SNAPSHOT, ZIP, MANIFEST, COMPILER = (
-    re.compile(rf"/{name}$") for name in (r"snapshot-[^/]*\.bin", r"app-[^/]*\.zip", r"boot-[^/]*\.json", r"compiler-[^/]*\.mjs")
+SNAPSHOT, ZIP, MANIFEST, UNPACKER = (
+    re.compile(rf"/{name}$") for name in (r"snapshot-[^/]*\.bin", r"app-[^/]*\.zip", r"boot-[^/]*\.json", r"unpacker-[^/]*\.mjs")
 )
 PAGE = re.compile(r"/\?v=")
 LONG_ENOUGH = 60_000
@@ -76,7 +76,7 @@ def test_a_shared_link_starts_from_the_snapshot(opened):
     assert opened.visitor.watch.asked_for(".zip") == []
 
 
-def test_where_there_can_be_no_worker_the_page_compiles_the_engine(opened):
+def test_where_there_can_be_no_worker_the_page_unpacks_and_compiles(opened):
     opened.visitor.context.add_init_script("delete globalThis.Worker")
     opened.open()
     opened.expect_start("snapshot")
@@ -85,7 +85,7 @@ def test_where_there_can_be_no_worker_the_page_compiles_the_engine(opened):
 def test_a_worker_that_does_not_come_keeps_nobody_from_the_numbers(visit):
     visitor = visit()
     visitor.watch.allow_error(".*")
-    visitor.context.route(COMPILER, lambda route: route.abort())
+    visitor.context.route(UNPACKER, lambda route: route.abort(), times=1)  # the worker; the page gets it
     visitor.open(QUERY).expect_headline(runs.of(**LINK))
 
 

@@ -1,11 +1,11 @@
 // Make the snapshot that the page starts from, in Node: node snapshot.mjs JOB.json
 // The job: pyodide (folder), start (zip), script, arguments, out (folder). Writes there:
-//   snapshot.bin   two Zstandard frames: what differs in the low part, then Python's heap as it is
-//   snapshot.json  head     Pyodide's own head of a snapshot, in base64
-//                  low      bytes of the first frame, and of what is in it
-//                  heap     bytes of the second frame, where it goes, and how long it is
-//                  checked  end of the part that is summed after the restoring, and the sum
-// What is in the first frame: number of pieces, their places and lengths, then the pieces; all numbers are 32 bits wide.
+//   snapshot.plain  what differs in the low part, then Python's heap as it is
+//   snapshot.json   head     Pyodide's own head of a snapshot, in base64
+//                   low      bytes of what differs in the low part
+//                   heap     where the heap goes, and how long it is
+//                   checked  end of the part that is summed after the restoring, and the sum
+// The low part: number of pieces, their places and lengths, then the pieces; all numbers are 32 bits wide.
 import { readFile, writeFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 
@@ -15,7 +15,6 @@ const { default: createModule } = await import(pathToFileURL(`${job.pyodide}/pyo
 const { info } = JSON.parse(await readFile(`${job.pyodide}/pyodide-lock.json`, "utf8"));
 const HEAD = 48; // bytes of Pyodide's head before its JSON
 const PIECE = 64; // bytes that are compared at once
-const LEVEL = 19; // of Zstandard
 
 const options = (more) => ({
   indexURL: job.pyodide, stdLibURL: job.start, packageBaseUrl: job.pyodide,
@@ -84,16 +83,11 @@ async function main() {
   const parts = [new Uint8Array(Uint32Array.of(pieces.length, ...pieces.flat()).buffer), ...pieces.map(([at, length]) => snapshot.subarray(at, at + length))];
   const low = Buffer.concat(parts);
 
-  const compress = pyodide.runPython(
-    "from compression import zstd\n" +
-    "options = {zstd.CompressionParameter.compression_level: " + LEVEL + ", zstd.CompressionParameter.window_log: 24, zstd.CompressionParameter.checksum_flag: 1}\n" +
-    "lambda data: zstd.compress(data.to_bytes(), options=options)");
-  const frames = [low, snapshot.subarray(heapStart, end)].map((data) => compress(new Uint8Array(data)).toJs());
-  await writeFile(`${job.out}/snapshot.bin`, Buffer.concat(frames));
+  await writeFile(`${job.out}/snapshot.plain`, Buffer.concat([low, snapshot.subarray(heapStart, end)]));
   await writeFile(`${job.out}/snapshot.json`, JSON.stringify({
     head: Buffer.from(head).toString("base64"),
-    low: { bytes: frames[0].length, length: low.length },
-    heap: { bytes: frames[1].length, at: heapStart, length: end - heapStart },
+    low: low.length,
+    heap: { at: heapStart, length: end - heapStart },
     checked: { end: stackEnd, sum: sum(new Uint32Array(snapshot.buffer, snapshot.byteOffset, stackEnd >> 2)) },
   }));
 }
