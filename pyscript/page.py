@@ -466,12 +466,6 @@ class Page:
             document.getElementById(place).textContent = ""
 
 
-async def start(touched: str, phrases: str = "") -> None:
-    """Entry for the boot script.
-
-    touched: JSON list of the names of controls used before Python was there. phrases: JSON object, the phrase book of the
-    page's language; nothing for English.
-    """
-    if phrases:
-        language.use(language.code_of(document.documentElement.lang), language.PhraseBook(json.loads(phrases)))
+async def start(touched: str) -> None:
+    """Entry for the boot script. touched: JSON list of the names of controls used before Python was there."""
     await Page().start(json.loads(touched))

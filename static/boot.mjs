@@ -7,17 +7,20 @@
 //                 data-no-webassembly data-no-download data-failed
 //   #boot-bytes   how much has come; its words: data-words="{done} of {total} MB", after data-steps="Step {step} of {steps}"
 //   #boot-retry   a hidden button, shown when a new try may help
-// Sets <html data-boot>: "loading", then "ready" or "failed"; <html data-laid-out>: all of the ready page has been laid out once;
+// Sets <html data-boot>: "loading", then "ready" or "failed"; <html data-answered>: the answer to a link is there, all around it is not yet;
+// <html data-laid-out>: all of the ready page has been laid out once;
 // <html data-way>: the way Python was started, by its name in the manifest. Performance marks: boot-python, boot-module, boot-ready.
 // Sets globalThis.pyodide, so that the page's Python can be tried from the console.
-// Python finds the module `host` (see python.mjs), and its entry `start(names)` is called with a JSON list: the names of the
-// form controls that were used before it was there; and with the phrases, as text. Last, the service worker is registered.
+// Python finds the module `host` (see python.mjs). `start(names, phrases)` of the manifest's `first` shows the answer at once where it
+// can; then `start(names)` of its `module` takes over the page. names: a JSON list of the form controls that were used before it was
+// there. Last, the service worker is registered.
 
 import { DownloadError, get } from "./downloads.mjs";
 import { frame, startFrame } from "./frame.mjs";
 import { host, startPython } from "./python.mjs";
 
 const SERVICE_WORKER = "service-worker.mjs";
+const OUT_OF_SIGHT = 200; // milliseconds
 const IDLE_AFTER = 3000; // milliseconds, for browsers that do not tell when they are idle
 const FIRST_LANGUAGE = "en"; // of index.html
 const STEPS = ["downloading", "starting", "working"];
@@ -27,6 +30,7 @@ const parsed = new Promise((resolve) => {
   else resolve();
 });
 let said = ["downloading"];
+let takeBack = () => {}; // what an answer has changed, where the page around it does not come
 
 /** Name a step, unless the last one was named already; the page may not be there to its end yet, and hears of it then. */
 function say(step, progress) {
@@ -47,7 +51,7 @@ function end(step, outcome) {
   page.dataset.boot = outcome;
 }
 
-/** Note the names of controls as they are used; the returned function ends that and gives the names. */
+/** Note the names of controls as they are used: { names, end }, both functions; the first gives them as JSON. */
 function watchControls() {
   const names = new Set();
   const note = ({ target }) => {
@@ -58,10 +62,8 @@ function watchControls() {
   };
   const events = ["input", "change"];
   events.forEach((event) => document.addEventListener(event, note, true));
-  return () => {
-    events.forEach((event) => document.removeEventListener(event, note, true));
-    return [...names];
-  };
+  const end = () => events.forEach((event) => document.removeEventListener(event, note, true));
+  return { names: () => JSON.stringify([...names]), end };
 }
 
 /** Tell how much of a way's files has come, and what is done once they are there. */
@@ -83,8 +85,37 @@ function follow(files) {
   };
 }
 
-/** Python, started in the first way that works. */
-async function start({ manifest: name, manifestIntegrity: integrity }, base) {
+/** The phrases of the page's language: { text }, or { error }. */
+async function phrases({ phrases: name, phrasesIntegrity: integrity }, base) {
+  try {
+    return { text: name ? await (await get(new URL(name, base), { integrity })).text() : "" };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Until the browser has shown what is there; a page out of sight gets no frames, and does not wait for long. */
+function shown() {
+  const frame = new Promise((resolve) => { requestAnimationFrame(() => setTimeout(resolve)); });
+  return Promise.race([frame, new Promise((resolve) => { setTimeout(resolve, OUT_OF_SIGHT); })]);
+}
+
+/** Show the answer to a link before the page around it is there. */
+async function answer(first, used, phrases) {
+  const place = document.getElementById("headline");
+  const before = [...place.childNodes];
+  takeBack = () => {
+    delete page.dataset.answered;
+    place.replaceChildren(...before);
+  };
+  if (first.start(used.names(), phrases)) {
+    page.dataset.answered = "";
+    await shown();
+  }
+}
+
+/** Python, started in the first way that works, with its answer: the entry of the page. spoken: a promise of the phrases. */
+async function start({ manifest: name, manifestIntegrity: integrity }, base, used, spoken) {
   const manifest = await (await get(new URL(name, base), { integrity })).json();
   let problem;
   for (const way of manifest.ways) {
@@ -92,8 +123,16 @@ async function start({ manifest: name, manifestIntegrity: integrity }, base) {
       const pyodide = await startPython(way, { manifest, base, parsed, ...follow(way.files) });
       page.dataset.way = way.name;
       pyodide.registerJsModule("host", { ...host(pyodide, way, manifest.extras, base), frame });
-      return [pyodide, pyodide.pyimport(manifest.module)];
+      const { text, error } = await spoken;
+      if (error) {
+        problem = error;
+        break;
+      }
+      await answer(pyodide.pyimport(manifest.first), used, text);
+      globalThis.pyodide = pyodide;
+      return pyodide.pyimport(manifest.module);
     } catch (error) {
+      takeBack();
       console.warn(`Python did not start from the ${way.name}: ${error.message}`);
       problem = error;
     }
@@ -144,7 +183,7 @@ async function main() {
   const used = watchControls();
   page.dataset.boot = "loading";
   const able = typeof WebAssembly === "object";
-  const started = able && start(told, base);
+  const started = able && start(told, base, used, phrases(told, base));
   started && started.catch(() => {}); // it is heard of below
   await parsed;
   const place = inItsLanguage();
@@ -161,17 +200,17 @@ async function main() {
   }
   say(...said);
   try {
-    const words = told.phrases && get(new URL(told.phrases, base), { integrity: told.phrasesIntegrity }).then((response) => response.text());
-    const [pyodide, app] = await started;
-    globalThis.pyodide = pyodide;
+    const app = await started;
     performance.mark("boot-module");
-    await app.start(JSON.stringify(used()), (await words) ?? "");
+    used.end();
+    await app.start(used.names());
     end("ready", "ready");
     if (location.hash && scrollY === 0) document.getElementById(location.hash.slice(1))?.scrollIntoView(); // it was not laid out before
     requestAnimationFrame(() => setTimeout(() => { page.dataset.laidOut = ""; })); // the frame between has laid out all of the page
     keepForLater(base);
   } catch (error) {
     console.error(error);
+    takeBack();
     end(error instanceof DownloadError ? "noDownload" : "failed", "failed");
     retry.hidden = false;
   }

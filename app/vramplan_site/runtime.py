@@ -41,7 +41,7 @@ FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 WARMED = ("v=1", "v=2", "v=2&method=full&gpu=80", "v=2&method=lora&sequence_length=4096")
 """Links that are counted before the snapshot is taken."""
 
-AT_START = ("pyscript.page", "pyscript.snapshot")
+AT_START = ("pyscript.first", "pyscript.page", "pyscript.snapshot")
 """Modules that the page itself asks for; they and what they import are imported in it from the first."""
 
 NEED_EXTRAS = ("documents.py", "export_document.py", "yaml_text.py")

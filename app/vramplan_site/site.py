@@ -168,6 +168,7 @@ def write_runtime(runtime: Runtime) -> dict:
     rest = {**pinned("url", hashed(runtime.rest.read_bytes(), "stdlib", ".bin")), "at": runtime.rest_at}
     return {
         "engine": f"{engine}/",
+        "first": "pyscript.first",
         "module": "pyscript.page",
         "check": "pyscript.snapshot",
         "lock": lock,

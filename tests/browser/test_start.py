@@ -174,3 +174,39 @@ def test_loading_names_bytes_and_steps(visit):
     held[0].continue_()
     page.wait_ready()
     expect(page.root.locator("#boot-bytes")).to_have_text("")
+
+
+SEEN_FIRST = """new MutationObserver((changes, observer) => {
+  const page = document.documentElement, seen = (id) => getComputedStyle(document.getElementById(id)).visibility;
+  if (page.dataset.answered === undefined) return;
+  globalThis.seenFirst = [page.dataset.boot, seen("headline"), seen("accountings"), seen("moments-part"), document.getElementById("headline").innerText];
+  observer.disconnect();
+}).observe(document, { attributes: true, subtree: true, attributeFilter: ["data-answered"] })"""
+"""Keeps what can be seen at the moment of the answer."""
+
+
+def test_the_answer_to_a_link_is_seen_before_the_page_around_it(visit):
+    visitor = visit()
+    visitor.context.add_init_script(SEEN_FIRST)
+    page = visitor.open(QUERY)
+    boot, headline, accountings, panels, text = page.page.evaluate("seenFirst")
+    assert (boot, headline, accountings, panels) == ("loading", "visible", "hidden", "hidden")
+    assert text == page.root.locator("#headline").inner_text()
+    page.expect_headline(runs.of(**LINK))
+
+
+@pytest.mark.parametrize("query", ["", "?v=2&sequence_length=lots", "?v=2&method=pretraining&accounting=unsloth"], ids=["opening", "wrong", "not countable"])
+def test_there_is_no_answer_ahead_where_the_link_alone_gives_none(visit, query):
+    page = visit().open(query)
+    assert page.root.evaluate("document.documentElement.dataset.answered") is None
+
+
+def test_an_answer_ahead_is_taken_back_where_the_page_around_it_fails(visit):
+    visitor = visit()
+    visitor.watch.allow_error(".*")
+    visitor.context.add_init_script(SEEN_FIRST + ";delete globalThis.Blob")  # which the page wants, and the answer does not
+    page = visitor.blank()
+    page.page.goto(visitor.site + QUERY)
+    expect(page.root.locator("html")).to_have_attribute("data-boot", "failed", timeout=60_000)
+    assert page.page.evaluate("seenFirst")[1] == "visible"
+    page.expect_headline(runs.of())
