@@ -58,14 +58,16 @@ SETTLING = 6_000
 WATCH = """const place = document.getElementById("headline");
 const expected = %s;
 const look = () => {
-  if (!place.textContent.includes(expected)) return;
+  if (!place.textContent.includes(expected) || !place.checkVisibility({ visibilityProperty: true })) return;
   seen.disconnect();
   const shown = performance.now();
   fetch(`told?ours=${shown}`);
 };
 const seen = new MutationObserver(look);
 seen.observe(place, { childList: true, characterData: true, subtree: true });
+seen.observe(document.documentElement, { attributes: true });
 """
+"""Tells when the number that is expected can be seen."""
 
 TYPING = """async ({ keys, pause }) => {
   const box = document.getElementById("sequence_length"), head = document.getElementById("headline");
