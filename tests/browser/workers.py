@@ -12,8 +12,9 @@ container.register = async function(...given) {
 """A script that runs before those of the page and notes the worker that is registered."""
 
 END = """async () => {
-    while (!globalThis.registered || ["installing", "activating"].includes(registered.state)) await new Promise(done => setTimeout(done, 50));
+    const ended = () => globalThis.registered && !["installing", "activating"].includes(registered.state);
+    for (let turn = 0; turn < 1200 && !ended(); turn++) await new Promise(done => setTimeout(done, 50));
     const kept = await Promise.all((await caches.keys()).map(async name => (await (await caches.open(name)).keys()).length));
     return [registered.state, kept];
 }"""
-"""How that ended, and how many files each kept build has."""
+"""How that ended, or stands after a minute, and how many files each kept build has."""
