@@ -143,7 +143,7 @@ def languages(current: str) -> list[Element]:
 
 
 def head(assets: dict, hub: str, code: str) -> list[Element]:
-    """What the page may load, its style, what it loads early, icon, the scripts that run first and the boot script, and the phrases of its language.
+    """What the page may load, what it loads early, the phrases of its language among that, the scripts that run first, style, icon and the boot script.
 
     Downloads stand before the scripts: Chromium does not look beyond a script that it waits for where a tag says what may be loaded.
     """

@@ -1,4 +1,4 @@
-"""Runs inside Pyodide: pack a file by Zstandard, for static/zstd.mjs.
+"""Runs inside Pyodide: pack a file by Zstandard, for static/unpacker.mjs.
 
 ARGUMENTS: [source, target]. Equal input gives equal output, byte for byte.
 """
