@@ -16,21 +16,21 @@ from vramplan_site.sums import integrity
 
 QUERY = "?v=2&sequence_length=4096&method=lora"
 RUN = {"sequence_length": "4096", "method": "lora"}
-SOON = """const soon = async there => {
-    for (let turn = 0; turn < 1200; turn++) {
+SOON = """const soon = async (there, again) => {
+    for (let turn = 1; turn <= 1200; turn++) {
         if (await there()) return;
         await new Promise(done => setTimeout(done, 50));
+        if (turn % 200 === 0) await again?.();
     }
     throw new Error(`it did not come to that: ${there}`);
 };"""
-"""Waits until something is there, a minute at the most."""
+"""Waits until something is there, a minute at the most; now and then it is tried again."""
 
 STATE = f"""async wanted => {{
     {SOON}
-    await soon(async () => {{
-        const worker = (await navigator.serviceWorker.getRegistration())?.[wanted];
-        return worker && worker.state !== "activating";
-    }});
+    const found = () => navigator.serviceWorker.getRegistration();
+    const there = async () => {{ const worker = (await found())?.[wanted]; return worker && worker.state !== "activating"; }};
+    await soon(there, async () => (await found())?.update()); // as the next visit would
 }}"""
 BUILDS = f"""async wanted => {{
     {SOON}
