@@ -1,6 +1,8 @@
 """Painting: make the document look like a tree of elements, changing only what differs from the last one."""
 
-from js import document
+from functools import cache
+
+import js
 
 from pyscript.tree import Element
 
@@ -12,6 +14,12 @@ FOCUSABLE = ",".join(("a[href]", "button", "summary", "input", "select", "textar
 
 LIVE_PROPERTIES = {"value"}
 """Attributes whose current state lives in a property once a person has touched the control."""
+
+
+@cache
+def document():
+    """The page's document, looked up when it is first needed: this module is in the snapshot, which can hold nothing of a page."""
+    return js.document
 
 
 _MADE_FOR: dict[str, object] = {}
@@ -30,7 +38,7 @@ class Region:
     """A part of the document that shows one tree at a time."""
 
     def __init__(self, element_id: str):
-        self._root = document.getElementById(element_id)
+        self._root = document().getElementById(element_id)
         self._shown: Element | None = None
         self._hidden: bool | None = None
 
@@ -66,7 +74,7 @@ class Region:
 
 def _focused_place(root) -> int | None:
     """Which of the elements that take the focus in a part of the document has it; None where it is elsewhere."""
-    active = document.activeElement
+    active = document().activeElement
     if not root.contains(active):
         return None
     return next((place for place, each in enumerate(root.querySelectorAll(FOCUSABLE)) if each.isSameNode(active)), None)
@@ -82,11 +90,11 @@ def _focus(root, place: int | None) -> None:
 def _make(node: Element | str, parent):
     """What a node looks like in the document, for this parent: a link in a drawing is an element of SVG too."""
     if isinstance(node, str):
-        return document.createTextNode(node)
+        return document().createTextNode(node)
     if node.tag in SVG_TAGS or (node.tag == "a" and parent.namespaceURI == SVG_NAMESPACE):
-        made = document.createElementNS(SVG_NAMESPACE, node.tag)
+        made = document().createElementNS(SVG_NAMESPACE, node.tag)
     else:
-        made = document.createElement(node.tag)
+        made = document().createElement(node.tag)
     for name, value in node.attributes:
         _set(made, name, value)
     for child in node.children:

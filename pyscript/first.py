@@ -2,7 +2,7 @@
 
 import json
 
-from js import document, location
+import js
 
 from vramplan import language
 from vramplan.catalogue import defaults
@@ -11,24 +11,24 @@ from vramplan.compare import counted_or_why
 from vramplan.ledger import Estimate
 from vramplan.link import read_query
 from vramplan.settings import of_checked
-from pyscript import memory, panels
-from pyscript.address import Address
+from pyscript import answer, memory
 from pyscript.dom import Region
 
 
 def start(touched: str, phrases: str = "") -> bool:
-    """Entry for the boot script, before the page's: whether the answer is shown. It is where the link alone says all of a run that can be counted.
+    """Entry for the boot script, before the page's: whether the answer is shown. It is where the link alone says all of a
+    run that can be counted. Only what is in the snapshot can be imported by then; what tells of a measured run is not.
 
     touched: JSON list of the names of controls used before Python was there. phrases: JSON object, the phrase book of the
     page's language; nothing for English.
     """
     if phrases:
-        language.use(language.code_of(document.documentElement.lang), language.PhraseBook(json.loads(phrases)))
-    if not location.search or json.loads(touched) or memory.recall(Address().query().removeprefix("?")):
+        language.use(language.code_of(js.document.documentElement.lang), language.PhraseBook(json.loads(phrases)))
+    if not js.location.search or json.loads(touched) or memory.holds_any():
         return False
-    checked = check(read_query(location.search).all_texts, defaults())
+    checked = check(read_query(js.location.search).all_texts, defaults())
     counted = None if checked.errors else counted_or_why(of_checked(checked))
-    if not isinstance(counted, Estimate):
+    if not isinstance(counted, Estimate) or counted.settings.measured:
         return False
-    Region("headline").paint(panels.headline(counted))
+    Region("headline").paint(answer.headline(counted))
     return True

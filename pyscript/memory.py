@@ -25,6 +25,11 @@ def keep(query: str, texts: Mapping[str, str]) -> None:
             pass
 
 
+def holds_any() -> bool:
+    """Whether anything is kept in this tab."""
+    return bool(_kept())
+
+
 def recall(query: str) -> dict[str, str]:
     """The texts that were kept for a query string, or none."""
     texts = _kept().get(query)

@@ -20,6 +20,7 @@ from vramplan.questions import answered
 from vramplan.settings import Settings
 from vramplan.svg import svg
 from vramplan.timeline import Timeline, timeline as timeline_of
+from pyscript import answer
 from pyscript.tree import Element, h
 from pyscript.views import accounts as accounts_view
 from pyscript.views import beside as beside_view
@@ -73,22 +74,6 @@ def results(estimate: Estimate, frame: Frame = WIDE) -> Results:
     """Search and lay out everything around an estimate; the chart in a frame of the wanted size."""
     found = fit(estimate.settings)
     return Results(estimate, found, chart.layout(estimate, longest_fitting=found.longest_sequence.value, frame=frame))
-
-
-def headline(estimate: Estimate, told: report.Headline | None = None) -> Element:
-    """The answer; told: its words, where they are made already."""
-    amounts = {name: amount for name, amount in accounts.component_bytes(estimate.terms) if amount}
-    stack = chart.stack(amounts, budget=estimate.usable_bytes, longest=estimate.budget_bytes)
-    return headline_view.headline(told or report.headline(estimate), stack, accounts.unchecked_text(estimate), _adjusted(estimate))
-
-
-def _adjusted(estimate: Estimate) -> str:
-    """Headroom with the difference of a measured run; what works that out is imported only for one."""
-    if not estimate.settings.measured:
-        return ""
-    from vramplan import own_run
-
-    return own_run.adjusted_text(estimate)
 
 
 def uncounted(settings: Settings, shown: FieldError) -> Element:
@@ -349,7 +334,7 @@ def printed(estimate: Estimate, link: str = "") -> Element:
     """The run on one sheet."""
     found = fit(estimate.settings)
     made = printed_view.results(
-        headline(estimate), accountings(estimate.settings, estimate), components(estimate), moments(estimate),
+        answer.headline(estimate), accountings(estimate.settings, estimate), components(estimate), moments(estimate),
         (*report.maxima(estimate, found), report.smallest_gpu(estimate, found)), report.alternatives(estimate, found))
     return printed_view.sheet(report.run_text(estimate.settings), report.settings_rows(estimate.settings), link, made)
 

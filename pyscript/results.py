@@ -13,7 +13,7 @@ from vramplan.errors import FieldError, NotExpressible
 from vramplan.ledger import Estimate
 from vramplan.settings import Settings
 from vramplan.view import View
-from pyscript import panels
+from pyscript import answer, panels
 from pyscript.dom import Region
 from pyscript.events import Later, Steps, listen
 from pyscript.fitmap import FitMapSide
@@ -83,7 +83,7 @@ class ResultsSide:
         self._forget()
         told = report.headline(estimate)
         self._regions["problems"].hide()
-        self._regions["headline"].paint(panels.headline(estimate, told))
+        self._regions["headline"].paint(answer.headline(estimate, told))
         self._show_panels(True)
         self._answered = True
         self._begin(told)

@@ -1,12 +1,9 @@
-"""What a restored memory snapshot needs in Python: modules and data at hand without files, and a check that it counts right.
+"""What a restored memory snapshot needs in Python: a check that it counts right, and the modules that are not in its memory.
 
-The build makes the snapshot (app/vramplan_site/inside/snapshot.py); files are not in it, only memory is.
+The build makes the snapshot (app/vramplan_site/inside/snapshot.py).
 """
 
-from importlib.abc import InspectLoader
-from importlib.machinery import ModuleSpec
 import json
-import marshal
 import random
 import sys
 
@@ -15,33 +12,6 @@ from vramplan.catalogue import defaults
 from vramplan.checks import check
 from vramplan.link import read_query
 from vramplan.settings import of_checked
-
-
-class Kept(InspectLoader):
-    """Finds modules among compiled ones that are held in memory: those that were not imported when the snapshot was made."""
-
-    def __init__(self, compiled: dict[str, tuple[bytes, bool]]):
-        self._compiled = compiled
-
-    def find_spec(self, name: str, path=None, target=None) -> ModuleSpec | None:
-        """How to import a module that is held here."""
-        return ModuleSpec(name, self, origin="snapshot", is_package=self.is_package(name)) if name in self._compiled else None
-
-    def is_package(self, name: str) -> bool:
-        """Whether the module has others in it."""
-        return self._compiled[name][1]
-
-    def get_code(self, name: str):
-        """The module's code."""
-        return marshal.loads(self._compiled[name][0])
-
-    def get_source(self, name: str) -> None:
-        """Sources are not held."""
-
-
-def keep(compiled: dict[str, tuple[bytes, bool]]) -> None:
-    """Import these modules from memory from now on. compiled: marshalled code, and whether it is a package, by full names."""
-    sys.meta_path.insert(0, Kept(compiled))
 
 
 def answer(query: str) -> str:
@@ -59,3 +29,12 @@ def agrees(told: str) -> bool:
     """
     random.seed()
     return all(answer(query) == expected for query, expected in json.loads(told).items())
+
+
+def complete(place: str, content) -> None:
+    """Put the zip of all other modules and of the data where Python looks for them. content: the zip, a JavaScript Uint8Array."""
+    with open(place, "wb") as file:
+        file.write(content.to_bytes())
+    for finder in sys.path_importer_cache.values():
+        if finder:
+            finder.invalidate_caches()

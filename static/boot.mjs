@@ -120,15 +120,18 @@ async function start({ manifest: name, manifestIntegrity: integrity }, base, use
   let problem;
   for (const way of manifest.ways) {
     try {
-      const pyodide = await startPython(way, { manifest, base, parsed, ...follow(way.files) });
-      page.dataset.way = way.name;
-      pyodide.registerJsModule("host", { ...host(pyodide, way, manifest.extras, base), frame });
-      const { text, error } = await spoken;
+      const early = async (pyodide) => {
+        page.dataset.way = way.name;
+        const { text, error } = await spoken;
+        if (!error) await answer(pyodide.pyimport(manifest.first), used, text);
+      };
+      const pyodide = await startPython(way, { manifest, base, parsed, ...follow(way.files), early });
+      const { error } = await spoken;
       if (error) {
         problem = error;
         break;
       }
-      await answer(pyodide.pyimport(manifest.first), used, text);
+      pyodide.registerJsModule("host", { ...host(pyodide, way, manifest.extras, base), frame });
       globalThis.pyodide = pyodide;
       return pyodide.pyimport(manifest.module);
     } catch (error) {

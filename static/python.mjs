@@ -1,7 +1,8 @@
 // Start Python, in one of several ways. Each is an entry of the manifest's `ways`:
 //   files       what it downloads, { url, bytes, integrity }; the first is the WebAssembly, packed by Zstandard
-//   restoring   numbers for snapshot.mjs; then the second file is the snapshot, packed as well, else the library that Python starts from
-//   told        answers that the restored Python must give, by question
+//   restoring   numbers for snapshot.mjs; then the second file is the snapshot, packed as well, else the library that Python starts from.
+//               A snapshot has told: answers that it must give, by question; and after: one more file, which is downloaded once the
+//               others are there, the zip of what is not in its memory
 //   sources     the third file is a zip of sources that is unpacked where Python looks for packages
 //   rest        parts of Python's zip that are still missing, [{ url, integrity, at }]
 //   patience    milliseconds in which nothing has come of its files after which it is given up; once all is there, a slow machine has its time
@@ -85,14 +86,16 @@ function fromSnapshot({ restoring, createModule, content, signal }) {
   };
 }
 
-async function load(way, { manifest, base, parsed, signal, report, reached, failed }) {
+async function load(way, { manifest, base, parsed, signal, came, report, reached, failed, early }) {
   const folder = new URL(manifest.engine, base).href;
-  const [wasm, second, third] = way.files.map((file) => download(file, { base, signal, report, failed }));
+  const counting = (size) => { came(size); report(size); };
+  const [wasm, second, third] = way.files.map((file) => download(file, { base, signal, report: counting, failed }));
   const { unpack, end } = unpacker(base);
   const compiled = unpack("engine", wasm);
   const content = way.restoring && unpack("snapshot", second);
   compiled.catch(failed); // Pyodide would wait for good
-  [second, third, content].forEach((promise) => promise?.catch(() => {})); // whoever awaits it hears of it
+  const after = content && Promise.all([compiled, content]).then(() => download(way.after, { base, signal, report: came, failed }));
+  [second, third, content, after].forEach((promise) => promise?.catch(() => {})); // whoever awaits it hears of it
   Promise.allSettled([compiled, content]).then(end);
   const [{ loadPyodide }, { default: createModule }] = await Promise.all(
     ["pyodide.mjs", "pyodide.asm.mjs"].map((script) => import(folder + script)));
@@ -106,20 +109,23 @@ async function load(way, { manifest, base, parsed, signal, report, reached, fail
   signal.throwIfAborted();
   reached("python");
   if (way.sources) pyodide.unpackArchive(await (await third).arrayBuffer(), "zip", { extractDir: pyodide._api.sitePackages });
-  if (way.told && !pyodide.pyimport(manifest.check).agrees(JSON.stringify(way.told))) throw new Error("the snapshot gives other answers");
+  const snapshot = content && pyodide.pyimport(manifest.snapshot);
+  if (snapshot && !snapshot.agrees(JSON.stringify(way.told))) throw new Error("the snapshot gives other answers");
+  await early(pyodide);
+  if (snapshot) snapshot.complete(manifest.extras.place, new Uint8Array(await (await after).arrayBuffer()));
+  signal.throwIfAborted();
   return pyodide;
 }
 
 /**
  * Start Python in this way, or fail and stop its downloads. parsed: until then only what is fetched is made ready, as the page comes first.
- * report(bytes) and reached(step) tell how far it is.
+ * report(bytes) and reached(step) tell how far it is; early(pyodide) does what can be done before all of Python's own files are there.
  */
-export async function startPython(way, { manifest, base, parsed, report, reached }) {
+export async function startPython(way, { manifest, base, parsed, report, reached, early }) {
   const controller = new AbortController();
-  const wait = waiting(way.patience, way.files.reduce((sum, file) => sum + file.bytes, 0));
-  const came = (size) => { wait.came(size); report(size); };
+  const wait = waiting(way.patience, [...way.files, way.after].reduce((sum, file) => sum + (file?.bytes ?? 0), 0));
   try {
-    const loading = load(way, { manifest, base, parsed, signal: controller.signal, report: came, reached, failed: wait.give });
+    const loading = load(way, { manifest, base, parsed, signal: controller.signal, came: wait.came, report, reached, failed: wait.give, early });
     loading.catch(() => {});
     return await Promise.race([loading, wait.up]);
   } catch (error) {

@@ -18,7 +18,7 @@ from vramplan_site import evidence, explain
 from vramplan_site.headers import policy
 from vramplan_site.toolchain import ROOT
 from vramplan_site.translated import DOCTYPE, translated
-from pyscript import panels
+from pyscript import answer, panels
 from pyscript.tree import Child, Element, h, markup
 from pyscript.views.form import form, own_run_panel
 from pyscript.views.lengths import panel as lengths_panel
@@ -74,7 +74,7 @@ def slots(assets: dict, hub: str) -> dict[str, Child]:
     return {
         "logo": h("img", src=assets["files"]["icon.svg"], alt="", width=36, height=36),
         "form": form(defaults(), applying(defaults()), hub=hub),
-        "headline": panels.headline(opening),
+        "headline": answer.headline(opening),
         "printed": panels.printed(opening),
         "accountings": panels.accountings(opening.settings, opening),
         "about": panels.about(opening),

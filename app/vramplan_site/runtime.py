@@ -6,7 +6,8 @@ Five slow steps run inside Pyodide, in Node, and are kept in .cache/ under a has
     stdlib    Pyodide's standard library, compiled
     extras    the wheels of pydantic and ruamel.yaml, compiled, with the lock that micropip froze for them
     start     our packages, compiled, with the standard-library modules they use; then the rest of that zip
-    snapshot  the memory of a Python that has started from that zip, imported our packages and used them, packed
+    snapshot  the memory of a Python that has started from that zip, imported what counts a run and used it, packed; and the zip of
+              what is not in that memory
 
 The rest is what follows in the same zip file: the page writes it over the start zip's directory (its last part)
 and has the whole standard library, at the same place, with nothing fetched twice.
@@ -38,11 +39,17 @@ EXTRAS = {"pydantic": "pydantic", "ruamel-yaml": "ruamel.yaml"}
 """Packages that the page loads when they are first needed, and the modules they are imported as."""
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
+INSIDE_REST = "/tmp/rest.zip"
+"""Where, inside Pyodide, the zip of what is not in the snapshot is written."""
+
 WARMED = ("v=1", "v=2", "v=2&method=full&gpu=80", "v=2&method=lora&sequence_length=4096")
 """Links that are counted before the snapshot is taken."""
 
-AT_START = ("pyscript.first", "pyscript.page", "pyscript.snapshot")
-"""Modules that the page itself asks for; they and what they import are imported in it from the first."""
+FIRST = ("pyscript.first", "pyscript.snapshot")
+"""Modules that the page asks for while it has nothing of Python but the snapshot; they and what they import at once are in its memory."""
+
+PAGE = "pyscript.page"
+"""The module that the page asks for then."""
 
 NEED_EXTRAS = ("documents.py", "export_document.py", "yaml_text.py")
 """Modules that are imported once the extras are there, and with them all of the standard library."""
@@ -68,6 +75,8 @@ class Runtime:
     """A zip of our packages that any Python can import."""
     snapshot: Path
     """Python's memory, packed as well."""
+    snapshot_rest: Path
+    """A zip of what is not in that memory."""
     restoring: dict
     """What restoring it takes, as inside/snapshot.mjs tells."""
     wheels: Path
@@ -101,6 +110,7 @@ def make_runtime() -> Runtime:
         rest_at=int((start / "rest_at").read_text("utf-8")),
         sources=start / "sources.zip",
         snapshot=snapshot / "snapshot.bin",
+        snapshot_rest=snapshot / "rest.zip",
         restoring=json.loads((snapshot / "snapshot.json").read_text("utf-8")),
         wheels=extras / "wheels",
         lock=json.loads((extras / "lock.json").read_text("utf-8")),
@@ -224,11 +234,11 @@ def write_sources(target: Path) -> None:
 
 
 def make_snapshot(folder: Path, pyodide: Path, stdlib: Path, start: Path) -> None:
-    """Start Python from the zip, import and use our packages, and keep its memory."""
+    """Start Python from the zip, import and use what counts a run, and keep its memory; and what there is beyond it."""
     toolchain.say("Taking a snapshot of Python's memory for the page …")
     run_node("snapshot.mjs", {
         "pyodide": str(pyodide), "start": str(start), "out": str(folder),
-        "script": str(INSIDE / "snapshot.py"), "arguments": [later_modules(), list(WARMED)],
+        "script": str(INSIDE / "snapshot.py"), "arguments": [first_modules(), list(WARMED), INSIDE_REST], "rest": INSIDE_REST,
     })
     plain = folder / "snapshot.plain"
     pack(plain, folder / "snapshot.bin", pyodide, stdlib)
@@ -238,22 +248,13 @@ def make_snapshot(folder: Path, pyodide: Path, stdlib: Path, start: Path) -> Non
 def page_modules() -> dict[str, Path]:
     """Our modules that the page may ever import, with their files, by full name: all but those of the terminal."""
     files = {module_name(folder, file): file for folder in PACKAGES.values() for file in folder.rglob("*.py")}
-    reached = needed(AT_START, {name: imports_of(file) for name, file in files.items()})
+    reached = needed({*FIRST, PAGE}, {name: imports_of(file) for name, file in files.items()})
     return {name: files[name] for name in sorted(reached)}
 
 
-def later_modules() -> list[str]:
-    """Our modules that are not imported before the snapshot is taken.
-
-    Some cannot be: those of the browser and of the extras. Others need not: what the page imports only when it is first
-    used is smaller as code.
-    """
-    imports = {name: imports_of(file, at_once=True) for name, file in page_modules().items()}
-    there = {*sys.stdlib_module_names, "pyodide", "", *PACKAGES}
-    later = {name for name, named in imports.items() if not {each.split(".")[0] for each in named} <= there}
-    while more := {name for name in imports.keys() - later if imports[name] & later}:
-        later |= more
-    return sorted(later | (imports.keys() - needed(AT_START, imports)))
+def first_modules() -> list[str]:
+    """Our modules that are in the snapshot's memory. All others are smaller as code, and come after the first answer."""
+    return sorted(needed(FIRST, {name: imports_of(file, at_once=True) for name, file in page_modules().items()}))
 
 
 def needed(first: Iterable[str], imports: dict[str, set[str]]) -> set[str]:

@@ -170,7 +170,7 @@ def write_runtime(runtime: Runtime) -> dict:
         "engine": f"{engine}/",
         "first": "pyscript.first",
         "module": "pyscript.page",
-        "check": "pyscript.snapshot",
+        "snapshot": "pyscript.snapshot",
         "lock": lock,
         "extras": {"place": STDLIB_PLACE, "packages": list(EXTRAS)},
         "ways": ways(runtime, start, rest),
@@ -181,11 +181,12 @@ def ways(runtime: Runtime, start: dict, rest: dict) -> list[dict]:
     """How Python can be started, the fastest way first; static/python.mjs says what an entry holds."""
     wasm = part(hashed(runtime.engine.read_bytes(), "engine", ".bin"))
     snapshot = part(hashed(runtime.snapshot.read_bytes(), "snapshot", ".bin"))
+    code = part(hashed(runtime.snapshot_rest.read_bytes(), "code", ".zip"))
     stock = part(hashed((runtime.pyodide / STOCK).read_bytes(), "stock", ".zip"))
     sources = part(hashed(runtime.sources.read_bytes(), "sources", ".zip"))
     return [
         {
-            "name": "snapshot", "files": [wasm, snapshot], "restoring": runtime.restoring, "patience": PATIENCE,
+            "name": "snapshot", "files": [wasm, snapshot], "after": code, "restoring": runtime.restoring, "patience": PATIENCE,
             "told": {link: answer(link) for link in TOLD}, "rest": [start, rest],
         },
         {"name": "zip", "files": [wasm, part(start["url"])], "rest": [rest]},
@@ -199,7 +200,7 @@ def write_service_worker(dist: Path) -> None:
     manifest = json.loads((dist / named_manifest(pages[PAGE])).read_text("utf-8"))
     files = {
         *first_files(dist), *(file.name for file in dist.glob(f"{RUNS}-*.html")), *(name for page in pages.values() for name in named_files(page)),
-        *(file["url"] for way in manifest["ways"][:2] for file in (*way["files"], *way["rest"])),
+        *(file["url"] for way in manifest["ways"][:2] for file in (*way["files"], *filter(None, [way.get("after")]), *way["rest"])),
         *(package["file_name"] for package in manifest["lock"]["packages"].values()),
     }
     hashes = {name: sums.integrity((dist / name).read_bytes()) for name in sorted(files - {PAGE})}

@@ -73,7 +73,7 @@ def other_manifest(context, change):
 def test_a_shared_link_starts_from_the_snapshot(opened):
     opened.open()
     opened.expect_start("snapshot")
-    assert opened.visitor.watch.asked_for(".zip") == []
+    assert opened.visitor.watch.asked_for("/app-") == []
 
 
 def test_where_there_can_be_no_worker_the_page_unpacks_and_compiles(opened):

@@ -1,5 +1,6 @@
 // Make the snapshot that the page starts from, in Node: node snapshot.mjs JOB.json
-// The job: pyodide (folder), start (zip), script, arguments, out (folder). Writes there:
+// The job: pyodide (folder), start (zip), script, arguments, rest (file that the script writes), out (folder). Writes there:
+//   rest.zip        what the script wrote
 //   snapshot.plain  what differs in the low part, then Python's heap as it is
 //   snapshot.json   head     Pyodide's own head of a snapshot, in base64
 //                   low      bytes of what differs in the low part
@@ -60,6 +61,7 @@ async function main() {
   const globals = pyodide.toPy({ __name__: "__main__", ARGUMENTS: job.arguments });
   const zeroFreed = pyodide.runPython(await readFile(job.script, "utf8"), { globals, filename: "snapshot.py" });
   globals.destroy();
+  await writeFile(`${job.out}/rest.zip`, pyodide.FS.readFile(job.rest));
   zeroFreed(inner.HEAPU32[inner._emscripten_get_sbrk_ptr() >> 2]);
   zeroFreed.destroy();
   const whole = pyodide.makeMemorySnapshot();

@@ -1,21 +1,22 @@
 """Runs inside Pyodide: bring the memory into the state that the page starts from. snapshot.mjs takes the snapshot afterwards.
 
-ARGUMENTS: [modules that are kept for later as code, links that are counted ahead]. Gives a function, called with the
-address where the used memory ends, that overwrites freed memory with zeros.
+ARGUMENTS: [modules to import, links to count, file to write]. The file is a zip of what Python's own zip has beyond the modules in
+memory: the page puts it in that one's place. Gives a function, called with the address where the used memory ends, that overwrites
+freed memory with zeros.
 """
 
 import gc
 import importlib
+import io
 import linecache
 import sys
 import zipfile
 import zipimport
 
 ZIP = "/lib/python314.zip"
-PACKAGES = ("vramplan", "pyscript")
-MODULE = ".pyc"
-HEADER = 16
-"""Bytes of a .pyc file before its code."""
+MODULE, INIT = ".pyc", "/__init__.pyc"
+"""What the names of modules, and of packages, end with in the zip."""
+STREAMS = ("stdin", "stdout", "stderr")
 SMALL = 512
 """Bytes: the largest piece that Python's own allocator gives; it has one pool for every multiple of STEP."""
 STEP = 16
@@ -24,42 +25,56 @@ LARGE = 1 << 16
 BYTES_OBJECT = sys.getsizeof(b"")
 
 
-def import_packages(later: list[str]) -> None:
-    """Import every module of our packages but those for later."""
-    for name in zipped():
-        if name.split(".")[0] in PACKAGES and name not in later:
-            importlib.import_module(name)
+def write_rest(target: str) -> None:
+    """Write the zip of all that is in Python's zip but not in memory; a package of files that are no modules is in both, since they are found by it."""
+    with zipfile.ZipFile(ZIP) as whole, zipfile.ZipFile(target, "w") as rest:
+        packages = {folder(name) for name in whole.namelist() if not name.endswith(MODULE)}
+        for entry in whole.infolist():
+            if module_name(entry.filename) not in sys.modules or entry.filename.endswith(INIT) and folder(entry.filename) in packages:
+                rest.writestr(entry, whole.read(entry), zipfile.ZIP_DEFLATED, 9)
 
 
-def zipped() -> dict[str, str]:
-    """The modules of the zip: their files by their full names."""
-    with zipfile.ZipFile(ZIP) as archive:
-        files = [file for file in archive.namelist() if file.endswith(MODULE)]
-    return {file.removesuffix(MODULE).removesuffix("/__init__").replace("/", "."): file for file in files}
+def folder(file: str) -> str:
+    """Where a file of the zip lies."""
+    return file.rpartition("/")[0]
 
 
-def not_imported() -> dict[str, tuple[bytes, bool]]:
-    """The code of all modules of the zip that have not been imported, and whether each is a package."""
-    with zipfile.ZipFile(ZIP) as archive:
-        return {
-            name: (archive.read(file)[HEADER:], file.endswith("/__init__" + MODULE))
-            for name, file in zipped().items() if name not in sys.modules
-        }
+def module_name(file: str) -> str:
+    """The full name of the module in a file of the zip; other files have names that no module has."""
+    return file.removesuffix(MODULE).removesuffix("/__init__").replace("/", ".") if file.endswith(MODULE) else file
 
 
 def warm(links: list[str]) -> None:
-    """Paint what the page paints, so that tables are read and the interpreter has seen the code; the runs are forgotten again."""
-    from pyscript import panels
+    """Count, so that the interpreter has seen the code; the runs are forgotten again."""
+    from pyscript.answer import headline
     from pyscript.snapshot import answer
     from vramplan import Settings, estimate
     from vramplan.accountings.step.moments import forget
 
     for link in links:
         answer(link)
-    opening = estimate(Settings())
-    panels.headline(opening), panels.accountings(opening.settings, opening), panels.about(opening)
-    panels.results(opening)
+    headline(estimate(Settings()))
     forget()
+
+
+def without_buffers() -> list[tuple]:
+    """Take the streams apart: their buffers hold whatever was in that memory before. Gives what they are made of."""
+    parts = []
+    for name in STREAMS:
+        stream = getattr(sys, name)
+        parts.append((name, stream.encoding, stream.errors, stream.line_buffering, type(stream.buffer), stream.detach().detach()))
+        setattr(sys, name, None)
+        setattr(sys, f"__{name}__", None)
+    return parts
+
+
+def put_together(parts: list[tuple]) -> None:
+    """Make the streams anew."""
+    while parts:
+        name, encoding, errors, line_buffering, buffered, raw = parts.pop()
+        stream = io.TextIOWrapper(buffered(raw), encoding, errors, line_buffering=line_buffering)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def zero_freed(end: int) -> None:
@@ -76,20 +91,23 @@ def zero_freed(end: int) -> None:
             taken.append(piece)
 
 
-def main(later: list[str], links: list[str]) -> None:
-    """Everything but the zeros."""
-    import vramplan.data
-    import pyscript.snapshot
-
-    import_packages(later)
+def main(modules: list[str], links: list[str], rest: str):
+    """Everything; the streams stay apart until the memory that is freed has been zeroed."""
+    for name in modules:
+        importlib.import_module(name)
     warm(links)
-    vramplan.data.keep()
-    pyscript.snapshot.keep(not_imported())
+    write_rest(rest)
     linecache.clearcache()
     zipimport._zip_directory_cache.clear()
     sys.path_importer_cache.clear()
+    streams = without_buffers()
     gc.collect()
+
+    def finish(end: int) -> None:
+        zero_freed(end)
+        put_together(streams)
+
+    return finish
 
 
 main(*ARGUMENTS)  # noqa: F821 (given by snapshot.mjs)
-zero_freed
