@@ -1,7 +1,6 @@
 """A tree of elements, and its markup. Text is always escaped; there is no way to put raw markup in."""
 
 from collections.abc import Iterable
-from html import escape
 from typing import NamedTuple
 
 from vramplan.language import ENGLISH, current, told, told_around
@@ -61,7 +60,9 @@ svg = h
 
 
 def markup(node: Element | str) -> str:
-    """The tree as HTML, without any white space of its own."""
+    """The tree as HTML, without any white space of its own. What escapes is imported here: a page paints its trees, and it brings all entities."""
+    from html import escape
+
     if isinstance(node, str):
         return escape(node, quote=False)
     start = node.tag + "".join(f' {name}="{escape(value)}"' if value else f" {name}" for name, value in node.attributes)

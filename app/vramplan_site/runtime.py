@@ -159,7 +159,7 @@ def make_stdlib(folder: Path, pyodide: Path) -> None:
     """Compile the whole standard library."""
     toolchain.say("Compiling Pyodide's standard library (once, about 20 s) …")
     run_inside(
-        "compile.py", [["/pyodide/python_stdlib.zip", "/out/stdlib.zip", False]],
+        "compile.py", [["/pyodide/python_stdlib.zip", "/out/stdlib.zip", False, True]],
         pyodide=pyodide, folders={"/pyodide": pyodide, "/out": folder}, stdlib=None,
     )
 
@@ -185,7 +185,7 @@ def make_extras(folder: Path, pyodide: Path, stdlib: Path) -> None:
     lock = json.loads((folder / "lock.json").read_text("utf-8"))
     (folder / "wheels").mkdir()
     names = [package["file_name"].rpartition("/")[2] for package in lock["packages"].values()]
-    run_inside("compile.py", [[f"/wheels/{name}", f"/out/wheels/{name}", True] for name in names], **inside)
+    run_inside("compile.py", [[f"/wheels/{name}", f"/out/wheels/{name}", True, True] for name in names], **inside)
     for (key, package), name in zip(lock["packages"].items(), names, strict=True):
         package["name"] = key  # what Pyodide lists as loaded
         package["file_name"] = name
@@ -198,7 +198,7 @@ def make_start(folder: Path, pyodide: Path, stdlib: Path) -> None:
     toolchain.say("Compiling the app for the page …")
     write_sources(folder / "sources.zip")
     inside = {"pyodide": pyodide, "stdlib": stdlib, "folders": {"/out": folder}}
-    run_inside("compile.py", [["/out/sources.zip", "/out/packages.zip", True]], **inside)
+    run_inside("compile.py", [["/out/sources.zip", "/out/packages.zip", True, False]], **inside)
     run_inside("used.py", ["/out/packages.zip", imported_names(), "/out/used"], **inside)
     used = set((folder / "used").read_text("utf-8").splitlines())
 

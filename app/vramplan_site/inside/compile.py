@@ -1,10 +1,11 @@
 """Runs inside Pyodide: turn the .py files of zip archives into .pyc files of Pyodide's own Python.
 
-ARGUMENTS: list of [source archive, target archive, whether tracebacks name lines]. A name `a/b.py` becomes `a/b.pyc`; other files stay as they are.
+ARGUMENTS: list of [source archive, target archive, whether tracebacks name lines, whether functions keep their annotations]. A name `a/b.py` becomes `a/b.pyc`; other files stay as they are.
 The header says "hash-based, unchecked", so the import system never looks for the source.
 Docstrings and asserts are left out (optimize=2). Equal input gives equal output, byte for byte.
 """
 
+import ast
 import base64
 import hashlib
 import importlib.util
@@ -22,13 +23,30 @@ ENTRY, NO_COLUMNS = 0x80, 13
 """What every entry of that table begins with, and the kind that gives a line without columns."""
 
 
-def compiled(name: str, source: bytes, lines: bool) -> bytes:
+def compiled(name: str, source: bytes, lines: bool, annotations: bool) -> bytes:
     """The content of the .pyc file for one module."""
-    code = compile(source, name, "exec", optimize=2, dont_inherit=True)
+    tree = ast.parse(source, name)
+    code = compile(tree if annotations else WithoutAnnotations().visit(tree), name, "exec", optimize=2, dont_inherit=True)
     if not lines:
         code = without_lines(code)
     head = importlib.util.MAGIC_NUMBER + UNCHECKED_HASH + importlib.util.source_hash(source)
     return head + marshal.dumps(code)
+
+
+class WithoutAnnotations(ast.NodeTransformer):
+    """Takes the annotations of functions away: since Python 3.14 each function that has some brings another that makes them. Those of classes stay."""
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        """An argument."""
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        """A function, and what is in it."""
+        node.returns = None
+        return self.generic_visit(node)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
 
 
 def without_lines(code: CodeType) -> CodeType:
@@ -56,7 +74,7 @@ def record(files: dict[str, bytes], name: str) -> bytes:
     return "".join([*rows, f"{name},,\n"]).encode()
 
 
-def convert(source: str, target: str, lines: bool) -> None:
+def convert(source: str, target: str, lines: bool, annotations: bool) -> None:
     """Write `target`: `source` with every module compiled, its dates fixed and its RECORD (if any) renewed."""
     with zipfile.ZipFile(source) as archive:
         content = {name: archive.read(name) for name in sorted(archive.namelist()) if not name.endswith("/")}
@@ -64,7 +82,7 @@ def convert(source: str, target: str, lines: bool) -> None:
     files = {}
     for name, data in content.items():
         if name.endswith(".py"):
-            files[name + "c"] = compiled(name, data, lines)
+            files[name + "c"] = compiled(name, data, lines, annotations)
         elif name not in lists and not name.endswith(".pyi"):
             files[name] = data
     for name in lists:

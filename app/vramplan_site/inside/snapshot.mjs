@@ -20,7 +20,7 @@ const PIECE = 64; // bytes that are compared at once
 const options = (more) => ({
   indexURL: job.pyodide, stdLibURL: job.start, packageBaseUrl: job.pyodide,
   lockFileContents: { info: { version, ...info }, packages: {} },
-  env: { PYTHONHASHSEED: "0" }, args: [], _sysExecutable: "./this.program", ...more,
+  env: { PYTHONHASHSEED: "0" }, args: ["-X", "no_debug_ranges"], _sysExecutable: "./this.program", ...more,
 });
 
 /** The heap of a runtime in which Python has not started yet, in surroundings of our choice. */

@@ -14,8 +14,8 @@ import zipfile
 import zipimport
 
 ZIP = "/lib/python314.zip"
-MODULE, INIT = ".pyc", "/__init__.pyc"
-"""What the names of modules, and of packages, end with in the zip."""
+MODULE = ".pyc"
+"""What the names of modules end with in the zip."""
 STREAMS = ("stdin", "stdout", "stderr")
 SMALL = 512
 """Bytes: the largest piece that Python's own allocator gives; it has one pool for every multiple of STEP."""
@@ -26,17 +26,11 @@ BYTES_OBJECT = sys.getsizeof(b"")
 
 
 def write_rest(target: str) -> None:
-    """Write the zip of all that is in Python's zip but not in memory; a package of files that are no modules is in both, since they are found by it."""
+    """Write the zip of all that is in Python's zip but not in memory."""
     with zipfile.ZipFile(ZIP) as whole, zipfile.ZipFile(target, "w") as rest:
-        packages = {folder(name) for name in whole.namelist() if not name.endswith(MODULE)}
         for entry in whole.infolist():
-            if module_name(entry.filename) not in sys.modules or entry.filename.endswith(INIT) and folder(entry.filename) in packages:
+            if module_name(entry.filename) not in sys.modules:
                 rest.writestr(entry, whole.read(entry), zipfile.ZIP_DEFLATED, 9)
-
-
-def folder(file: str) -> str:
-    """Where a file of the zip lies."""
-    return file.rpartition("/")[0]
 
 
 def module_name(file: str) -> str:
@@ -102,6 +96,7 @@ def main(modules: list[str], links: list[str], rest: str):
     sys.path_importer_cache.clear()
     streams = without_buffers()
     gc.collect()
+    sys._clear_internal_caches()
 
     def finish(end: int) -> None:
         zero_freed(end)

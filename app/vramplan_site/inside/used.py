@@ -22,13 +22,15 @@ def import_named(names: list[str]) -> None:
                 pass  # `from a import b` where b is not a module
 
 
-def exercise() -> None:
-    """Use the whole package, so that imports inside functions happen; a mistake here stops the build."""
+def exercise(archive: str) -> None:
+    """Use the whole package, and read a zip as snapshot.py does, so that imports inside functions happen; a mistake here stops the build."""
     import traceback
+    import zipfile
 
     from vramplan import Settings, SettingsError, compare, curve, estimate, fit
     from vramplan.link import read_query, to_query
 
+    zipfile.ZipFile(archive).close()
     for method in ("full", "lora", "qlora"):
         settings = Settings(method=method)
         for calculate in (estimate, fit, curve, compare):
@@ -55,7 +57,7 @@ def main(compiled: str, names: list[str], target: str) -> None:
     """Write the list, one file a line."""
     sys.path.insert(0, compiled)
     import_named(names)
-    exercise()
+    exercise(compiled)
     with open(target, "w", encoding="utf-8") as file:
         file.write("\n".join(used_files()))
 
