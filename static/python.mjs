@@ -2,7 +2,7 @@
 //   files       what it downloads, { url, bytes, integrity }; the first is the WebAssembly, packed by Zstandard
 //   restoring   numbers for snapshot.mjs; then the second file is the snapshot, packed as well, else the library that Python starts from.
 //               A snapshot has told: answers that it must give, by question; and after: one more file, which is downloaded once the
-//               others are there, the zip of what is not in its memory
+//               others are there, the zip of what it does not hold
 //   sources     the third file is a zip of sources that is unpacked where Python looks for packages
 //   rest        parts of Python's zip that are still missing, [{ url, integrity, at }]
 //   patience    milliseconds in which nothing has come of its files after which it is given up; once all is there, a slow machine has its time

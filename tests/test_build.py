@@ -223,6 +223,20 @@ def test_start_holds_no_extras(ways):
     assert not [name for name in names if name.endswith(".py") or name.startswith(("pydantic", "numpy", "micropip"))]
 
 
+def test_what_is_not_in_the_snapshot_comes_behind_it(ways):
+    """Between them, memory and the zip that follows hold every module and all data; what reads other tools' files waits."""
+    with zipfile.ZipFile(DIST / ways["zip"]["files"][1]["url"]) as whole, zipfile.ZipFile(DIST / ways["snapshot"]["after"]["url"]) as rest:
+        names, left = set(whole.namelist()), set(rest.namelist())
+        assert rest.testzip() is None
+    in_memory = {name.replace(".", "/") for name in runtime.first_modules()}
+    assert {"vramplan/settings", "pyscript/first", "pyscript/dom"} <= in_memory
+    assert left < names
+    ours = {name.removesuffix(".pyc").removesuffix("/__init__") for name in names - left if name.startswith(("vramplan/", "pyscript/"))}
+    assert ours == in_memory
+    assert {"pyscript/page.pyc", "vramplan/importing/imported.pyc", "vramplan/data/families.json", "vramplan/data/models.json"} <= left
+    assert ways["snapshot"]["after"]["url"] not in first_files(DIST)
+
+
 def test_the_page_stays_small(ways):
     """What comes before the first number, from a host that compresses nothing and from one that does."""
     urls = first_files(DIST)
@@ -235,7 +249,7 @@ def test_the_page_stays_small(ways):
 
 def test_what_is_downloaded_first_is_what_the_manifest_says(ways):
     for way in ways.values():
-        for file in way["files"]:
+        for file in [*way["files"], *filter(None, [way.get("after")])]:
             assert (DIST / file["url"]).stat().st_size == file["bytes"]
 
 

@@ -34,6 +34,7 @@ DATA_SHOWN = {
 NOT_SHOWN = {
     "Estimate", "Imported", "English", "None.", "(max-width: 40rem)", "Setting", "Plane", "Reward", "field line", "number wide-only",  # names in code, classes of elements
     "## Settings that are not as the calculator opens with", "## What fills the memory", "**Peak per GPU**", "[Open this run in VRAM Plan](<{}>)",
+    "module {} has no attribute {}",  # for who uses the package
     "{} {}: {}. Written by VRAM Plan.", "full_shard auto_wrap offload",  # lines of exported files
     "is unlikely to fit", "{} {} {} at {} × {}", "{} {} {} at {}", "Full fine-tuning", "Inference in {}", "ijlI|!.,:;'’()[] ft",  # a badge, which is a file
     "border: 0", 'style="text-align: left"', 'style="text-align: right"',  # markup for other pages and for notebooks

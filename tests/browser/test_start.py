@@ -12,8 +12,8 @@ from vramplan_site.sums import integrity
 
 LINK = {"sequence_length": "4096", "method": "lora", "rank": "24"}
 QUERY = "?v=2&" + "&".join(f"{name}={text}" for name, text in LINK.items())
-SNAPSHOT, ZIP, MANIFEST, UNPACKER = (
-    re.compile(rf"/{name}$") for name in (r"snapshot-[^/]*\.bin", r"app-[^/]*\.zip", r"boot-[^/]*\.json", r"unpacker-[^/]*\.mjs")
+SNAPSHOT, CODE, ZIP, MANIFEST, UNPACKER = (
+    re.compile(rf"/{name}$") for name in (r"snapshot-[^/]*\.bin", r"code-[^/]*\.zip", r"app-[^/]*\.zip", r"boot-[^/]*\.json", r"unpacker-[^/]*\.mjs")
 )
 PAGE = re.compile(r"/\?v=")
 LONG_ENOUGH = 60_000
@@ -129,6 +129,19 @@ def test_a_snapshot_that_never_comes_falls_back_to_the_zip(opened):
     assert held and "nothing has come" in opened.told[0]
 
 
+@pytest.mark.parametrize("broken", [altered(damaged), lambda route: route.abort()], ids=["damaged", "missing"])
+def test_without_what_the_snapshot_does_not_hold_the_zip_does(opened, broken):
+    """The answer has been there by then; the page around it comes in the other way."""
+    opened.visitor.watch.allow_error(".*")
+    opened.visitor.context.add_init_script(SEEN_FIRST)
+    opened.visitor.context.route(CODE, broken)
+    opened.open()
+    opened.expect_start("zip", "snapshot")
+    assert opened.page.page.evaluate("seenFirst")[1] == "visible"
+    opened.page.share()
+    expect(opened.page.dialog).to_be_visible()
+
+
 def test_without_snapshot_and_zip_the_stock_library_does(opened):
     opened.visitor.watch.allow_error(".*")  # Python tells at length what it cannot read
     opened.visitor.context.route(SNAPSHOT, altered(damaged))
@@ -195,7 +208,7 @@ def test_the_answer_to_a_link_is_seen_before_the_page_around_it(visit):
     page.expect_headline(runs.of(**LINK))
 
 
-@pytest.mark.parametrize("query", ["", "?v=2&sequence_length=lots", "?v=2&method=pretraining&accounting=unsloth"], ids=["opening", "wrong", "not countable"])
+@pytest.mark.parametrize("query", ["", "?v=2&sequence_length=lots", "?v=2&method=pretraining&accounting=unsloth", "?v=2&measured=allocated.13207024640"], ids=["opening", "wrong", "not countable", "measured"])
 def test_there_is_no_answer_ahead_where_the_link_alone_gives_none(visit, query):
     page = visit().open(query)
     assert page.root.evaluate("document.documentElement.dataset.answered") is None
