@@ -1,10 +1,14 @@
-"""The run as a file of a tool or a summary: which form is chosen, and what it comes to."""
+"""The run as a file of a tool or a summary: which form is chosen, and what it comes to. What writes them is imported for the first one."""
+
+from typing import TYPE_CHECKING
 
 from vramplan.errors import NotExpressible
-from vramplan.exporting.export import FORMS, Export, export
 from vramplan.ledger import Estimate
 from pyscript.dom import Region
 from pyscript.views import exports as view
+
+if TYPE_CHECKING:
+    from vramplan.exporting.export import Export
 
 
 class Exports:
@@ -12,12 +16,15 @@ class Exports:
 
     def __init__(self):
         self._region = Region("share-exports")
-        self._to = next(iter(FORMS))
-        self.made: Export | None = None
+        self._to = ""
+        self.made: "Export | None" = None
 
     def show(self, estimate: Estimate | None, address: str) -> None:
         """Show this run; nothing where it is not counted."""
+        from vramplan.exporting.export import FORMS, export
+
         self.made, problem = None, ""
+        self._to = self._to or next(iter(FORMS))
         if estimate is None:
             self._region.hide()
             return

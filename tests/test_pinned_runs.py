@@ -16,8 +16,8 @@ from command import run
 from strategies import HOSTILE_KEYS, HOSTILE_VALUES, configurations
 from vramplan import Settings, estimate, pins_report, waterfall
 from vramplan.accounts import terms_between
-from vramplan.importing.imported import PINS_KEY, import_text
-from vramplan.link import FROM_HERE, MAX_PINS, MAX_QUERY, PIN_KEY, fitted, read_query, to_query
+from vramplan.importing.imported import import_text
+from vramplan.link import FROM_HERE, MAX_PINS, MAX_QUERY, PIN_KEY, PINS_KEY, fitted, read_query, to_query
 from vramplan.pins import differing, pinned, steps
 from vramplan.settings import format_settings, parse
 from vramplan.share import settings_file

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 import json
 
-from vramplan.importing.imported import PINS_KEY
-from vramplan.link import changed_texts, to_query
+from vramplan.link import PINS_KEY, changed_texts, to_query
 from vramplan.settings import Settings, format_settings
 
 

@@ -16,7 +16,7 @@ from vramplan.importing.model import Assumed, Left, Read, read_model
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.quantization import storage
 from vramplan.importing.text import check_size, read_object, refuse_other_formats, unfenced
-from vramplan.link import MAX_PINS
+from vramplan.link import MAX_PINS, PINS_KEY
 from vramplan.settings import Settings, as_text, of_checked, parse
 from vramplan.training_files.parallel import COPIES
 from vramplan.training_files.reading import TrainingFile
@@ -115,9 +115,6 @@ def _model(config: Mapping[str, object], texts: Mapping[str, str], as_dense: boo
         inventory=model.inventory,
     )
 
-
-PINS_KEY = "pins"
-"""Key of a settings file that holds the query strings of pinned runs."""
 
 OF_CHECKPOINTS = ("gptq", "gptq-ungrouped", "awq")
 """Quantisations that are a checkpoint's own, and not made when it is loaded."""
