@@ -58,9 +58,9 @@ async function answering(responses, compiled, action) {
   }
 }
 
-/** Until `give` is called, or nothing of so many bytes has come for so long, if there is a limit; `came` starts that wait again. */
-function waiting(patience, bytes) {
-  let timer, give;
+/** Until `give` is called, or nothing of the `expected` bytes has come for so long, if there is a limit; `came` starts that wait again. */
+function waiting(patience) {
+  let bytes = 0, timer, give;
   const up = new Promise((resolve, reject) => { give = reject; });
   up.catch(() => {});
   const stop = () => clearTimeout(timer);
@@ -69,8 +69,8 @@ function waiting(patience, bytes) {
     bytes -= size;
     if (patience && bytes > 0) timer = setTimeout(() => give(new Error(`nothing has come for ${patience / 1000} s`)), patience);
   };
-  came(0);
-  return { up, give, came, stop };
+  const expected = (size) => came(-size);
+  return { up, give, came, expected, stop };
 }
 
 /** The snapshot is used: Pyodide's options for that. */
@@ -86,15 +86,18 @@ function fromSnapshot({ restoring, createModule, content, signal }) {
   };
 }
 
-async function load(way, { manifest, base, parsed, signal, came, report, reached, failed, early }) {
+async function load(way, { manifest, base, parsed, signal, wait, report, reached, early }) {
   const folder = new URL(manifest.engine, base).href;
-  const counting = (size) => { came(size); report(size); };
-  const [wasm, second, third] = way.files.map((file) => download(file, { base, signal, report: counting, failed }));
+  function fetched(file, told = () => {}) {
+    wait.expected(file.bytes);
+    return download(file, { base, signal, report(size) { wait.came(size); told(size); }, failed: wait.give });
+  }
+  const [wasm, second, third] = way.files.map((file) => fetched(file, report));
   const { unpack, end } = unpacker(base);
   const compiled = unpack("engine", wasm);
   const content = way.restoring && unpack("snapshot", second);
-  compiled.catch(failed); // Pyodide would wait for good
-  const after = content && Promise.all([compiled, content]).then(() => download(way.after, { base, signal, report: came, failed }));
+  compiled.catch(wait.give); // Pyodide would wait for good
+  const after = content && Promise.all([compiled, content]).then(() => fetched(way.after));
   [second, third, content, after].forEach((promise) => promise?.catch(() => {})); // whoever awaits it hears of it
   Promise.allSettled([compiled, content]).then(end);
   const [{ loadPyodide }, { default: createModule }] = await Promise.all(
@@ -123,9 +126,9 @@ async function load(way, { manifest, base, parsed, signal, came, report, reached
  */
 export async function startPython(way, { manifest, base, parsed, report, reached, early }) {
   const controller = new AbortController();
-  const wait = waiting(way.patience, [...way.files, way.after].reduce((sum, file) => sum + (file?.bytes ?? 0), 0));
+  const wait = waiting(way.patience);
   try {
-    const loading = load(way, { manifest, base, parsed, signal: controller.signal, came: wait.came, report, reached, failed: wait.give, early });
+    const loading = load(way, { manifest, base, parsed, signal: controller.signal, wait, report, reached, early });
     loading.catch(() => {});
     return await Promise.race([loading, wait.up]);
   } catch (error) {

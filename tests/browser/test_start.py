@@ -129,6 +129,19 @@ def test_a_snapshot_that_never_comes_falls_back_to_the_zip(opened):
     assert held and "nothing has come" in opened.told[0]
 
 
+def test_without_what_belongs_to_a_snapshot_for_long_the_zip_does(opened):
+    held = []
+    opened.page.page.clock.install()
+    opened.visitor.context.route(CODE, lambda route: held.append(route))
+    with opened.page.page.expect_request(CODE):
+        opened.open()
+    with opened.page.page.expect_request(ZIP):
+        while not opened.told:
+            opened.page.page.clock.run_for(LONG_ENOUGH)
+    opened.expect_start("zip", "snapshot")
+    assert held and "nothing has come" in opened.told[0]
+
+
 @pytest.mark.parametrize("broken", [altered(damaged), lambda route: route.abort()], ids=["damaged", "missing"])
 def test_without_what_the_snapshot_does_not_hold_the_zip_does(opened, broken):
     """The answer has been there by then; the page around it comes in the other way."""
