@@ -7,7 +7,10 @@ import dataclasses
 from decimal import Decimal
 import doctest
 import inspect
+import os
 import pickle
+import subprocess
+import sys
 
 from hypothesis import given, settings as hypothesis_settings
 import pytest
@@ -45,6 +48,15 @@ def test_public_methods_and_properties_are_explained(name):
         assert first.annotation is Settings
         assert all(other.kind is other.KEYWORD_ONLY and other.default is not other.empty for other in others)
         assert inspect.signature(thing).return_annotation is not inspect.Signature.empty
+
+
+def test_every_public_name_is_there_and_what_reads_files_waits_for_its_first_use():
+    assert set(vramplan.__all__) <= set(dir(vramplan)) and all(hasattr(vramplan, name) for name in vramplan.__all__)
+    with pytest.raises(AttributeError, match="module 'vramplan' has no attribute 'import_txt'"):
+        vramplan.import_txt
+    program = "import sys, vramplan; before = 'vramplan.importing' in sys.modules; vramplan.import_text; print(before, 'vramplan.importing' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert told.stdout.split() == ["False", "True"]
 
 
 def test_the_package_docstring_runs():

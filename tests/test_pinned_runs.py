@@ -17,7 +17,7 @@ from strategies import HOSTILE_KEYS, HOSTILE_VALUES, configurations
 from vramplan import Settings, estimate, pins_report, waterfall
 from vramplan.accounts import terms_between
 from vramplan.importing.imported import import_text
-from vramplan.link import FROM_HERE, MAX_PINS, MAX_QUERY, PIN_KEY, PINS_KEY, fitted, read_query, to_query
+from vramplan.link import FROM_HERE, MAX_PINS, MAX_QUERY, PIN_KEY, PINS_IN_FILE, fitted, read_query, to_query
 from vramplan.pins import differing, pinned, steps
 from vramplan.settings import format_settings, parse
 from vramplan.share import settings_file
@@ -83,21 +83,21 @@ def test_a_settings_file_holds_every_pinned_run_whatever_the_address_has_room_fo
     assert fitted(format_settings(LORA), FAR).left_pins > 0
     found = import_text(settings_file(format_settings(LORA), FAR), {})
     assert found.settings == LORA and pinned(read_query("").with_pins(found.pins)).settings == tuple(FAR)
-    assert found.unsupported == () and [each.value for each in found.read if each.key == PINS_KEY] == list(found.pins)
+    assert found.unsupported == () and [each.value for each in found.read if each.key == PINS_IN_FILE] == list(found.pins)
     path = tmp_path / "vramplan-settings.json"
     path.write_text(settings_file(format_settings(LORA), [QLORA]), "utf-8")
     assert "6.21 GiB more than the baseline" in run("compare", "--config", str(path)).out
     assert run("link", "--config", str(path)).out.strip() == f"?{to_query(LORA, [QLORA])}"
     beside = run("compare", "--config", str(path), "--link", f"?{urlencode([(PIN_KEY, to_query(each)) for each in FAR])}")
     assert "The link and the file pin 5 runs; the first 4 are used." in beside.err and beside.out.count("Pinned") > MAX_PINS
-    assert PINS_KEY not in json.loads(settings_file(format_settings(LORA)))
+    assert PINS_IN_FILE not in json.loads(settings_file(format_settings(LORA)))
 
 
 @pytest.mark.parametrize("pins", [7, None, {"a": 1}, [1, to_query(LORA)], [to_query(LORA)] * 9, "v=2"])
 def test_what_a_settings_file_pins_and_no_run_is_is_named(pins):
-    found = import_text(json.dumps({"settings": {"rank": 8}, PINS_KEY: pins}), {})
+    found = import_text(json.dumps({"settings": {"rank": 8}, PINS_IN_FILE: pins}), {})
     assert set(pinned(read_query("").with_pins(found.pins)).settings) <= {LORA} and len(found.pins) <= MAX_PINS
-    assert [each.key for each in found.unsupported] == [PINS_KEY] and found.settings == Settings(rank=8)
+    assert [each.key for each in found.unsupported] == [PINS_IN_FILE] and found.settings == Settings(rank=8)
 
 
 @pytest.mark.parametrize(("query", "runs", "said"), [

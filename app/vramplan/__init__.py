@@ -34,6 +34,11 @@ def __getattr__(name: str) -> object:
     return getattr(import_module(_WHEN_ASKED_FOR[name]), name)
 
 
+def __dir__() -> list[str]:
+    """The names of this module, those that wait among them."""
+    return sorted({*globals(), *_WHEN_ASKED_FOR})
+
+
 def _in_a_notebook(self: Estimate) -> str:
     """The answer and a table, as HTML; what writes it is imported for the first one."""
     from vramplan.notebook import html

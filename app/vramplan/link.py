@@ -18,8 +18,8 @@ PIN_KEY = "pin"
 """Key of a pinned run, once for each of them. Its value is a query string of its own: one with a version, or one that begins with
 FROM_HERE and says how the pinned run differs from the run of the link."""
 
-PINS_KEY = "pins"
-"""Key of a settings file that holds the query strings of pinned runs."""
+PINS_IN_FILE = "pins"
+"""Name of what a settings file, not a link, holds of pinned runs: their query strings."""
 
 FROM_HERE = "&"
 """How the query string of a pinned run begins that says only what differs from the run of the link."""

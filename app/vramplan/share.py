@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 import json
 
-from vramplan.link import PINS_KEY, changed_texts, to_query
+from vramplan.link import PINS_IN_FILE, changed_texts, to_query
 from vramplan.settings import Settings, format_settings
 
 
@@ -25,5 +25,5 @@ def python(settings: Settings) -> str:
 
 def settings_file(texts: Mapping[str, str], pins: Sequence[Settings] = ()) -> str:
     """Every setting as typed, and every pinned run, as a file that can be brought back."""
-    runs = {PINS_KEY: [to_query(pin) for pin in pins]} if pins else {}
+    runs = {PINS_IN_FILE: [to_query(pin) for pin in pins]} if pins else {}
     return json.dumps({"settings": dict(texts), **runs}, indent=2, ensure_ascii=False) + "\n"

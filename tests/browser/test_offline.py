@@ -144,7 +144,9 @@ def test_a_new_build_is_seen_at_once_and_never_mixed_with_the_old_one(online, tm
         assert not files_of(first) & (new_files - old_files)
         for page in (first, second):
             page.page.close()
-        third = visitor.open(QUERY)
+        third = visitor.blank()
+        workers.newest_has_taken_over(third.page)
+        third.open(QUERY)
         third.page.evaluate(BUILDS, 1)
     fourth = visitor.blank()
     visitor.watch.allow_error("ERR_CONNECTION_REFUSED")

@@ -183,6 +183,15 @@ def test_two_restored_pages_draw_different_chances(visit):
     assert drawn[0] != drawn[1]
 
 
+def test_what_a_restored_python_prints_is_told(visit):
+    visitor = visit()
+    visitor.watch.allow_error("to the second")
+    page, told = visitor.open(QUERY).page, []
+    page.on("console", lambda message: told.append(message.text))
+    page.evaluate("""pyodide.runPython("import sys; print('to the first'); print('to the second', file=sys.stderr)")""")
+    assert told == ["to the first", "to the second"]
+
+
 def test_a_mistake_within_the_library_is_told_in_full(visit):
     """What is shipped without line numbers still names files and functions."""
     page = visit().open(QUERY)

@@ -1,4 +1,4 @@
-"""What becomes of the service worker that a page registers."""
+"""What becomes of the service workers of a page."""
 
 WATCHED = """
 const container = globalThis.ServiceWorkerContainer?.prototype ?? {};
@@ -18,3 +18,23 @@ END = """async () => {
     return [registered.state, kept];
 }"""
 """How that ended, or stands after a minute, and how many files each kept build has."""
+
+MOMENT = "new Promise(done => setTimeout(done, 50))"
+MOMENTS = 1200
+
+
+def newest_has_taken_over(tab) -> None:
+    """Wait until the newest of a browser's workers serves it, a minute at the most. tab: shows none of their pages.
+
+    An older one lets go a moment after its last page is closed; a page that is opened before that is still its own.
+    """
+    told = {}
+    session = tab.context.new_cdp_session(tab)
+    session.on("ServiceWorker.workerVersionUpdated", lambda event: told.update({int(each["versionId"]): each["status"] for each in event["versions"]}))
+    session.send("ServiceWorker.enable")
+    for _ in range(MOMENTS):
+        if told and told[max(told)] == "activated":
+            session.detach()
+            return
+        tab.evaluate(MOMENT)
+    raise AssertionError(f"the workers are still {told}")

@@ -16,7 +16,7 @@ from vramplan.importing.model import Assumed, Left, Read, read_model
 from vramplan.importing.problems import ImportProblem
 from vramplan.importing.quantization import storage
 from vramplan.importing.text import check_size, read_object, refuse_other_formats, unfenced
-from vramplan.link import MAX_PINS, PINS_KEY
+from vramplan.link import MAX_PINS, PINS_IN_FILE
 from vramplan.settings import Settings, as_text, of_checked, parse
 from vramplan.training_files.parallel import COPIES
 from vramplan.training_files.reading import TrainingFile
@@ -78,7 +78,7 @@ def import_text(
     if kind == ADAPTER:
         return _adapter(parsed.content, texts, base, parsed.repaired, version)
     if kind == SETTINGS:
-        return _run(parsed.content["settings"], parsed.content.get(PINS_KEY, []), parsed.repaired)
+        return _run(parsed.content["settings"], parsed.content.get(PINS_IN_FILE, []), parsed.repaired)
     return _model(parsed.content, texts, as_dense, parsed.repaired, version)
 
 
@@ -295,10 +295,10 @@ def _run(given: Mapping[str, object], pins: object, repaired: tuple[str, ...]) -
         active=found.active,
         trainable=trainable(found, settings) if settings else 0,
         stored_bytes=None,
-        read=(*(Read(name, name, text) for name, text in known.items()), *(Read(PINS_KEY, "", pin) for pin in runs)),
+        read=(*(Read(name, name, text) for name, text in known.items()), *(Read(PINS_IN_FILE, "", pin) for pin in runs)),
         assumed=(),
         ignored=tuple(Left(str(name), "has no value that a setting takes" if name in BY_NAME else "is no setting of this calculator") for name in given if name not in known),
-        unsupported=wrong if list(runs) == pins else (*wrong, Left(PINS_KEY, f"{PINS_KEY} must be a list of at most {MAX_PINS} query strings; the rest is left out")),
+        unsupported=wrong if list(runs) == pins else (*wrong, Left(PINS_IN_FILE, f"{PINS_IN_FILE} must be a list of at most {MAX_PINS} query strings; the rest is left out")),
         repaired=repaired,
         inventory=found,
         pins=runs,
