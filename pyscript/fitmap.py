@@ -73,6 +73,7 @@ class FitMapSide:
             self._begin()
 
     def _begin(self) -> None:
+        self._begin_later.cancel()  # a map that has left and come back into sight meanwhile is made once
         self._stale, self._making = False, self._steps()
         performance.clearMeasures(SLICES)
         self._work()
