@@ -4,6 +4,7 @@ What reads it is imported when it is first needed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 from js import document
 
@@ -20,7 +21,6 @@ class Bring:
     def __init__(self, texts: Callable[[], Mapping[str, str]], use: Callable[[Mapping[str, str], Sequence[str]], None]):
         self._texts = texts
         self._use = use
-        self._made = None
         self._read_later = Later(self.read_box, READ_AFTER)
         file = document.getElementById(view.FILE)
         listen(document.getElementById(view.TEXT), "paste", lambda event: self._read_later.call())
@@ -36,30 +36,29 @@ class Bring:
 
     def read_box(self) -> None:
         """Read what is pasted."""
-        self._reader().read_box()
+        self._reader.read_box()
 
     def read_as_dense(self) -> None:
         """Read the last file again, its unknown type as a dense decoder."""
-        self._reader().read_as_dense()
+        self._reader.read_as_dense()
 
     def fetch(self) -> None:
         """Ask the Hub for the named model's config.json."""
-        self._reader().fetch()
+        self._reader.fetch()
 
     def cancel(self) -> None:
         """Give up a request."""
-        self._reader().cancel()
+        self._reader.cancel()
 
+    @cached_property
     def _reader(self):
-        if self._made is None:
-            from pyscript.reader import Reader
+        from pyscript.reader import Reader
 
-            self._made = Reader(self._texts, self._use)
-        return self._made
+        return Reader(self._texts, self._use)
 
     def _take_files(self, files) -> None:
         if files.length:
-            self._reader().take_files(files)
+            self._reader.take_files(files)
 
     def _on_key(self, event) -> None:
         if event.key == "Enter":

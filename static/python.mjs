@@ -1,8 +1,8 @@
 // Start Python, in one of several ways. Each is an entry of the manifest's `ways`:
 //   files       what it downloads, { url, bytes, integrity }; the first is the WebAssembly, packed by Zstandard
 //   restoring   numbers for snapshot.mjs; then the second file is the snapshot, packed as well, else the library that Python starts from.
-//               A snapshot has told: answers that it must give, by question; and after: one more file, which is downloaded once the
-//               others are there, the zip of what it does not hold
+//   told        answers that a snapshot must give, by question
+//   after       what is downloaded once the files are there, as they are named: of a snapshot, the zip of what it does not hold
 //   sources     the third file is a zip of sources that is unpacked where Python looks for packages
 //   rest        parts of Python's zip that are still missing, [{ url, integrity, at }]
 //   patience    milliseconds in which nothing has come of its files after which it is given up; once all is there, a slow machine has its time
@@ -97,7 +97,8 @@ async function load(way, { manifest, base, parsed, signal, wait, report, reached
   const compiled = unpack("engine", wasm);
   const content = way.restoring && unpack("snapshot", second);
   compiled.catch(wait.give); // Pyodide would wait for good
-  const after = content && Promise.all([compiled, content]).then(() => fetched(way.after));
+  const [code] = way.after;
+  const after = code && Promise.all([compiled, content]).then(() => fetched(code));
   [second, third, content, after].forEach((promise) => promise?.catch(() => {})); // whoever awaits it hears of it
   Promise.allSettled([compiled, content]).then(end);
   const [{ loadPyodide }, { default: createModule }] = await Promise.all(

@@ -225,7 +225,8 @@ def test_start_holds_no_extras(ways):
 
 def test_what_is_not_in_the_snapshot_comes_behind_it(ways):
     """Between them, memory and the zip that follows hold every module and all data; what reads other tools' files waits."""
-    with zipfile.ZipFile(DIST / ways["zip"]["files"][1]["url"]) as whole, zipfile.ZipFile(DIST / ways["snapshot"]["after"]["url"]) as rest:
+    (code,) = ways["snapshot"]["after"]
+    with zipfile.ZipFile(DIST / ways["zip"]["files"][1]["url"]) as whole, zipfile.ZipFile(DIST / code["url"]) as rest:
         names, left = set(whole.namelist()), set(rest.namelist())
         assert rest.testzip() is None
     in_memory = {name.replace(".", "/") for name in runtime.first_modules()}
@@ -234,7 +235,7 @@ def test_what_is_not_in_the_snapshot_comes_behind_it(ways):
     ours = {name.removesuffix(".pyc").removesuffix("/__init__") for name in names - left if name.startswith(("vramplan/", "pyscript/"))}
     assert ours == in_memory
     assert {"pyscript/page.pyc", "vramplan/importing/imported.pyc", "vramplan/data/families.json", "vramplan/data/models.json"} <= left
-    assert ways["snapshot"]["after"]["url"] not in first_files(DIST)
+    assert code["url"] not in first_files(DIST)
 
 
 def test_the_page_stays_small(ways):
@@ -249,7 +250,7 @@ def test_the_page_stays_small(ways):
 
 def test_what_is_downloaded_first_is_what_the_manifest_says(ways):
     for way in ways.values():
-        for file in [*way["files"], *filter(None, [way.get("after")])]:
+        for file in (*way["files"], *way["after"]):
             assert (DIST / file["url"]).stat().st_size == file["bytes"]
 
 

@@ -39,7 +39,7 @@ EXTRAS = {"pydantic": "pydantic", "ruamel-yaml": "ruamel.yaml"}
 """Packages that the page loads when they are first needed, and the modules they are imported as."""
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
-INSIDE_REST = "/tmp/rest.zip"
+INSIDE_REST = "/rest.zip"
 """Where, inside Pyodide, the zip of what is not in the snapshot is written."""
 
 WARMED = ("v=1", "v=2", "v=2&method=full&gpu=80", "v=2&method=lora&sequence_length=4096")

@@ -186,11 +186,11 @@ def ways(runtime: Runtime, start: dict, rest: dict) -> list[dict]:
     sources = part(hashed(runtime.sources.read_bytes(), "sources", ".zip"))
     return [
         {
-            "name": "snapshot", "files": [wasm, snapshot], "after": code, "restoring": runtime.restoring, "patience": PATIENCE,
+            "name": "snapshot", "files": [wasm, snapshot], "after": [code], "restoring": runtime.restoring, "patience": PATIENCE,
             "told": {link: answer(link) for link in TOLD}, "rest": [start, rest],
         },
-        {"name": "zip", "files": [wasm, part(start["url"])], "rest": [rest]},
-        {"name": "stock", "files": [wasm, stock, sources], "sources": True, "rest": []},
+        {"name": "zip", "files": [wasm, part(start["url"])], "after": [], "rest": [rest]},
+        {"name": "stock", "files": [wasm, stock, sources], "after": [], "sources": True, "rest": []},
     ]
 
 
@@ -200,7 +200,7 @@ def write_service_worker(dist: Path) -> None:
     manifest = json.loads((dist / named_manifest(pages[PAGE])).read_text("utf-8"))
     files = {
         *first_files(dist), *(file.name for file in dist.glob(f"{RUNS}-*.html")), *(name for page in pages.values() for name in named_files(page)),
-        *(file["url"] for way in manifest["ways"][:2] for file in (*way["files"], *filter(None, [way.get("after")]), *way["rest"])),
+        *(file["url"] for way in manifest["ways"][:2] for file in (*way["files"], *way["after"], *way["rest"])),
         *(package["file_name"] for package in manifest["lock"]["packages"].values()),
     }
     hashes = {name: sums.integrity((dist / name).read_bytes()) for name in sorted(files - {PAGE})}

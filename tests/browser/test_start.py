@@ -115,26 +115,15 @@ def test_a_snapshot_that_counts_otherwise_falls_back_to_the_zip(opened):
     assert "other answers" in opened.told[0]
 
 
-def test_a_snapshot_that_never_comes_falls_back_to_the_zip(opened):
+@pytest.mark.parametrize("part", [SNAPSHOT, CODE], ids=["all of it", "what it does not hold"])
+def test_a_snapshot_that_never_comes_falls_back_to_the_zip(opened, part):
     held = []
     opened.page.page.clock.install()
-    opened.visitor.context.route(SNAPSHOT, lambda route: held.append(route))
-    with opened.page.page.expect_request(SNAPSHOT):
+    opened.visitor.context.route(part, lambda route: held.append(route))
+    with opened.page.page.expect_request(part):
         opened.open()
-    expect(opened.page.status("Loading the calculator")).to_be_visible()
-    with opened.page.page.expect_request(ZIP):
-        while not opened.told:
-            opened.page.page.clock.run_for(LONG_ENOUGH)
-    opened.expect_start("zip", "snapshot")
-    assert held and "nothing has come" in opened.told[0]
-
-
-def test_without_what_belongs_to_a_snapshot_for_long_the_zip_does(opened):
-    held = []
-    opened.page.page.clock.install()
-    opened.visitor.context.route(CODE, lambda route: held.append(route))
-    with opened.page.page.expect_request(CODE):
-        opened.open()
+    if part is SNAPSHOT:
+        expect(opened.page.status("Loading the calculator")).to_be_visible()
     with opened.page.page.expect_request(ZIP):
         while not opened.told:
             opened.page.page.clock.run_for(LONG_ENOUGH)

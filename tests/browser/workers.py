@@ -19,8 +19,8 @@ END = """async () => {
 }"""
 """How that ended, or stands after a minute, and how many files each kept build has."""
 
-MOMENT = "new Promise(done => setTimeout(done, 50))"
-MOMENTS = 1200
+MOMENT, MOMENTS = "new Promise(done => setTimeout(done, 50))", 1200
+"""A short wait, and how many of them are a minute."""
 
 
 def newest_has_taken_over(tab) -> None:
